@@ -1,0 +1,2 @@
+// placeholder until the verbs arrive
+int main() { return 2; }
