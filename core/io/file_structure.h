@@ -21,6 +21,10 @@ enum class ByteOrder { Little, Big };
 
 std::string_view nameOf(StoredType type); ///< "float16", "bfloat16", …
 std::size_t byteSize(StoredType type);
+/// "[384, 576]"
+std::string shapeText(const std::vector<std::uint64_t> &shape);
+/// Product of all factors; false when it overflows 64 bits or exceeds `limit`.
+bool productFits(const std::vector<std::uint64_t> &factors, std::uint64_t limit, std::uint64_t *product = nullptr);
 
 /// An attribute: text, list of texts, integer or double (arrays as lists).
 using AttributeValue = std::variant<std::string, std::vector<std::string>, std::int64_t, double, std::vector<std::int64_t>, std::vector<double>>;
@@ -45,6 +49,7 @@ struct DatasetInfo {
     std::uint64_t storedBytes = 0;
     std::int64_t offset = -1;         ///< of contiguous data in the file, -1 unknown
     std::uint64_t address = 0;        ///< object address: the same object under two names has one address
+    std::size_t elementBytes = 0;     ///< size of one element as stored, also for types that are not numbers
 };
 
 struct RefusedObject {
@@ -59,6 +64,7 @@ struct FileStructure {
     std::vector<DatasetInfo> datasets;        ///< in file order
     std::vector<RefusedObject> refused;
     std::vector<std::string> notes;
+    std::map<std::string, std::string> aliases; ///< other path -> listed path of the same dataset (hard or soft links)
 
     const DatasetInfo *find(std::string_view path) const;
 };
