@@ -1,4 +1,5 @@
-// QuantSpec: the text form of a quantizer (`int4:group32:dialect=free`), parsed, validated and printed canonically. cli.md "QuantSpec".
+// QuantSpec: the text form of a quantizer (`int4:group32:dialect=free`), parsed, validated and printed canonically. cli.md
+// "QuantSpec".
 #pragma once
 
 #include <string>
@@ -26,5 +27,8 @@ std::string canonicalText(const QuantSpec &spec, Role role);
 
 /// Bits per element including scales and zero points of one tensor [rows, cols] (evaluation.md "Ledger", weight_bits).
 double storedBits(const QuantSpec &spec, std::size_t rows, std::size_t cols);
+
+/// Whether the spec can share steps over `channels`: a group of at most K, and K a multiple of it under tail=reject.
+Expected<void> checkSharing(const QuantSpec &spec, Role role, std::size_t channels, const std::string &subject);
 
 } // namespace planish
