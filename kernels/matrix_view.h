@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace planish {
@@ -23,6 +24,8 @@ struct MatrixView {
         assert(begin + count <= rows);
         return {data + begin * stride, count, cols, stride};
     }
+    /// A writable view may be read.
+    operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, stride}; }
 };
 
 /// Owning row-major matrix [rows, cols], zero-initialised, contiguous.
