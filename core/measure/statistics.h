@@ -13,6 +13,7 @@
 #include "core/io/dump.h"
 #include "core/io/error.h"
 #include "core/rows/split.h"
+#include "kernels/statistics.h"
 
 namespace planish {
 
@@ -28,6 +29,23 @@ struct StatisticsRequest {
     double tau = 6.0;
     std::vector<double> thresholds; ///< extra occupancy thresholds
     bool tokens = true;             ///< keep per-token arrays
+    /// Unit of every counted row (file order), for bootstrap draws and parts; empty = none wanted. Few units: each costs 150 K bytes.
+    std::vector<std::int32_t> rowUnit;
+    std::size_t unitCount = 0;
+};
+
+/// How often each channel passes one threshold.
+struct ThresholdCounts {
+    double threshold = 0;
+    std::vector<std::uint64_t> over, overOrEqual; ///< [K]
+};
+
+/// What a bootstrap draw needs of one unit of rows.
+struct UnitSums {
+    std::uint64_t rows = 0;
+    std::vector<double> minimum, maximum, energy;  ///< [K]; +inf, -inf, 0 without a finite element
+    std::vector<std::uint64_t> overTauOrEqual;     ///< [K]
+    std::vector<std::uint64_t> histogram;          ///< by the top 16 bits of |x|, see core/measure/magnitude_bins.h
 };
 
 /// Per-channel accumulators, structure of arrays, K entries each.
@@ -58,6 +76,20 @@ struct Statistics {
     bool histogramBf16 = false;
     double medianAbs = 0;
     bool medianExact = true;
+
+    StoredKind kind = StoredKind::F64;          ///< how the values are stored
+    std::vector<std::uint64_t> coarseHistogram; ///< f32 and f64: counts by the top 16 bits of |x| (merging, pictures), else empty
+    std::uint64_t aboveHalf = 0;                ///< elements above half the maximum; after a merge of f32 or f64 from the coarse counts
+    double incoherenceSum = 0, incoherenceMax = 0; ///< over rows that are not zero
+    std::vector<ThresholdCounts> thresholds;    ///< one per entry of StatisticsRequest::thresholds
+    std::vector<UnitSums> units;                ///< only when asked for; a merge drops them
+    std::vector<std::int32_t> rowUnit;          ///< unit of every counted row, with `units`
+
+    std::optional<double> maxToMedian() const;   ///< nullopt for a zero median or no finite element
+    std::optional<double> meanIncoherence() const;
+    double energy() const;
+    std::uint64_t finite() const;
+    const ThresholdCounts *at(double threshold) const; ///< nullptr when it was not counted
 
     Expected<void> merge(const Statistics &other); ///< refuses different tau or K by name
 };
