@@ -35,6 +35,7 @@ struct Exceptions {
     Precision activation = Precision::Stored;
     Precision weight = Precision::Stored; ///< Quantized: weights as quantized over full K (bitsandbytes)
     StepIgnores stepIgnores = StepIgnores::Columns;
+    double stepThreshold = 6.0; ///< static columns with StepIgnores::Elements: row steps leave out elements of at least this size
     bool operator==(const Exceptions &) const = default;
 };
 
