@@ -25,6 +25,7 @@ struct Analysis {
     std::vector<EdgeAnalysis> edges;
     std::vector<SystematicDimension> systematic;
     std::vector<std::string> notes;
+    std::vector<Error> failures; ///< edges that could not be read; the others are still there
 };
 
 struct Sweep {
