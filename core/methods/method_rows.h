@@ -1,0 +1,14 @@
+// One function per method that gives its row. method_table.cpp lists them; a new method adds a line here and there.
+#pragma once
+
+#include "core/methods/method.h"
+
+namespace planish {
+
+MethodRow noneRow();
+MethodRow clipRow();
+MethodRow llmInt8Row();
+MethodRow smoothquantRow();
+MethodRow hadamardRow();
+
+} // namespace planish
