@@ -63,6 +63,7 @@ struct QuantizeCounts {
     double squaredError = 0.0;    ///< sum (xhat - x)^2
     std::size_t degenerateShares = 0;
     std::size_t scaleUnderflow = 0;
+    std::size_t nearTies = 0;     ///< only with wantCodes: elements within 1e-6 of a rounding tie (cli.md, quantize)
 };
 
 struct Quantized {

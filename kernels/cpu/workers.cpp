@@ -1,0 +1,45 @@
+#include "kernels/cpu/workers.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+namespace planish::cpu {
+
+struct Workers::Arena {
+    explicit Arena(int threads) : arena(threads) {}
+    mutable tbb::task_arena arena;
+};
+
+Workers::Workers(int threads) : m_threads(threads), m_arena(threads > 0 ? std::make_unique<Arena>(threads) : nullptr) {}
+
+Workers::~Workers() = default;
+
+void Workers::forEach(std::size_t count, const std::function<void(std::size_t)> &body) const
+{
+    if (count <= 1 || m_threads == 1) {
+        for (std::size_t i = 0; i < count; ++i) {
+            body(i);
+        }
+        return;
+    }
+    // Isolated: while waiting, a thread must not pick up an outer task that may hold the same lock.
+    const auto loop = [&] {
+        tbb::this_task_arena::isolate([&] {
+            tbb::parallel_for(
+                tbb::blocked_range<std::size_t>(0, count, 1),
+                [&](const tbb::blocked_range<std::size_t> &range) {
+                    for (std::size_t i = range.begin(); i < range.end(); ++i) {
+                        body(i);
+                    }
+                },
+                tbb::simple_partitioner());
+        });
+    };
+    if (m_arena) {
+        m_arena->arena.execute(loop);
+    } else {
+        loop();
+    }
+}
+
+} // namespace planish::cpu
