@@ -152,7 +152,8 @@ void codeRun(const NumberGrid &grid, const CodeGrid &codes, const ShareStep &ste
             out.codes[i] = exact ? std::int16_t(0) : codeOf(coder, codes, input);
             const bool halfExtreme = grid.dialect == Dialect::Half && isInteger(grid.format) &&
                                      std::fabs(std::fabs(input / step.step) - (codes.highest + 0.5)) <= kTieTolerance * codes.highest;
-            counts.nearTies += !exact && (step.zeroAtTie || halfExtreme || nearTie(codes, step, input)) ? 1 : 0;
+            counts.nearTies += !exact && (halfExtreme || nearTie(codes, step, input)) ? 1 : 0;
+            counts.nearTies += !exact && step.zeroAtTie ? 1 : 0; // a sum by definition: such an element may count twice
         }
     });
     sums.addTo(counts);

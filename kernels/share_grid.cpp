@@ -210,7 +210,7 @@ ShareStep stepOfRange(const NumberGrid &grid, Range range)
         return share;
     }
     if (asymmetric) {
-        share.zero = zeroPoint(grid, range.lo, share.step);
+        share.zero = zeroPoint(grid, range.lo, step); // from the step before it is stored, as the goldens do
         const double exact = -range.lo / share.step;
         share.zeroAtTie = std::fabs(exact - std::floor(exact) - 0.5) <= 1e-6 * std::max(1.0, std::fabs(exact));
     }
