@@ -40,9 +40,13 @@ struct RuleThresholds {
 /// `KIND.NAME=V` flags; unknown names are Usage errors with the nearest names.
 Expected<RuleThresholds> parseRules(const std::vector<std::string> &flags);
 
-/// All findings of one edge in the order of the table.
+struct EdgeWeights; // core/geometry/edge_weights.h
+
+/// All findings of one edge in the order of the table. `weights`: what a scan of the consumers found (scanned here when null);
+/// `seed` is that of the bootstrap stream. Stability needs `statistics.units`.
 Expected<std::vector<Finding>> findOn(const Opened &opened, const Edge &edge, const Statistics &statistics,
-                                      const RuleThresholds &thresholds, const RowRequest &rows, std::stop_token stop);
+                                      const RuleThresholds &thresholds, const RowRequest &rows, std::stop_token stop,
+                                      const EdgeWeights *weights = nullptr, std::uint64_t seed = 0);
 
 struct SystematicDimension {
     std::int64_t channel = 0;
@@ -52,5 +56,8 @@ struct SystematicDimension {
 /// LLM.int8 rule over attn_in and mlp_in of all layers (evaluation.md 2).
 std::vector<SystematicDimension> systematicDimensions(const std::vector<std::pair<Edge, Statistics>> &edges, double tau = 6.0,
                                                       double layerFraction = .25, double positionFraction = .06);
+/// The same of the inputs alone: layer and statistics of every attn_in and mlp_in edge. Edges that did not count `tau` are left out.
+std::vector<SystematicDimension> systematicDimensions(const std::vector<std::pair<std::int64_t, const Statistics *>> &inputs,
+                                                      double tau = 6.0, double layerFraction = .25, double positionFraction = .06);
 
 } // namespace planish

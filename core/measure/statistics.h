@@ -43,6 +43,7 @@ struct ThresholdCounts {
 /// What a bootstrap draw needs of one unit of rows.
 struct UnitSums {
     std::uint64_t rows = 0;
+    bool calibration = false;                      ///< belongs to the calibration part
     std::vector<double> minimum, maximum, energy;  ///< [K]; +inf, -inf, 0 without a finite element
     std::vector<std::uint64_t> overTauOrEqual;     ///< [K]
     std::vector<std::uint64_t> histogram;          ///< by the top 16 bits of |x|, see core/measure/magnitude_bins.h
