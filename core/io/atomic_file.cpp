@@ -10,11 +10,9 @@
 #include <filesystem>
 #include <utility>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 /// The directory entry is data too: without this a rename may be lost in a crash.
 void syncFolderOf(const std::string &path)

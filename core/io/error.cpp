@@ -2,8 +2,7 @@
 
 #include "core/io/printable.h"
 
-namespace planish
-{
+namespace planish {
 
 std::string toText(const Error &error)
 {

@@ -13,8 +13,7 @@
 
 #include "core/io/raw_file.h"
 
-namespace planish
-{
+namespace planish {
 
 struct Sha256::State {
     EVP_MD_CTX *context = EVP_MD_CTX_new();

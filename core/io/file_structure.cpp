@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-namespace planish
-{
+namespace planish {
 
 std::string_view nameOf(StoredType type)
 {

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 /// Levenshtein distance over bytes; long names are compared by their first 256 bytes.
 std::size_t editDistance(std::string_view a, std::string_view b)

@@ -9,11 +9,9 @@
 #include <limits>
 #include <vector>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 /// fp8 with E exponent and M mantissa bits. `finite` types have no Inf; fnuz types have one NaN, 0x80.
 float decodeFp8(unsigned code, int exponentBits, int mantissaBits, int bias, bool fnuz)

@@ -2,11 +2,9 @@
 
 #include <cstdio>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 bool isContinuation(unsigned char c)
 {

@@ -8,8 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace planish
-{
+namespace planish {
 
 Expected<RawFile> RawFile::open(const std::string &path)
 {
