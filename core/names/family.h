@@ -1,6 +1,7 @@
 // A family maps dump names to checkpoint names and states the edges, norms, ropes and streams of an architecture. names.md.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@ struct NamePattern {
     std::string rowBegin, rowEnd;   ///< expressions, empty = all rows
     std::string tiedTo;             ///< "embed": the head is that table
     bool inOut = false;             ///< Conv1D [in, out]
+    std::string block, stride;      ///< rows interleaved per head: `block` rows, then the next part `stride` rows further; empty = none
 };
 
 struct FamilyEdge {
@@ -28,6 +30,7 @@ struct FamilyEdge {
     std::string ties;                     ///< gqa | rope_pair | empty
     std::string between;                  ///< identity | relu | gelu | silu(gate)*up | attention
     std::string gate;                     ///< role of the gate linear, if any
+    bool shortcut() const;                ///< other_readers names the residual shortcut
 };
 
 struct FamilyStream {
@@ -35,6 +38,12 @@ struct FamilyStream {
     std::vector<std::string> writers, readers;
     std::string finalNorm;
     bool postNormGainOnWriter = false;
+};
+
+/// Edges of one build of an architecture: opt-350m (post_norm), falcon-40b (has layers.{l}.ln_mlp), bloom's shortcut.
+struct FamilyVariant {
+    std::string when;                      ///< post_norm | has:DUMP PATTERN
+    std::map<std::string, FamilyEdge> edges;
 };
 
 struct Family {
@@ -48,10 +57,21 @@ struct Family {
     bool qkNorm = false, parallelBlock = false, postNorm = false, causal = true;
     std::vector<std::string> biasFree;     ///< roles whose bias must stay absent (whisper k_proj)
     std::map<std::string, FamilyEdge> edges;
+    std::vector<FamilyVariant> variants;   ///< edges that replace those of the same key when their condition holds
+    bool embeddingScaled = false;          ///< embedding times sqrt(hidden)
+    bool streamHasLinearStart = true;      ///< whisper's stream starts behind conv2 -> GELU
     std::vector<FamilyStream> streams;
     std::map<std::string, std::map<std::string, std::string>> targets; ///< target -> dump pattern -> target pattern
     std::string file;                      ///< where it was read
+    bool inOut = false;                    ///< every linear is stored [in, out]
+
+    /// The edge of a site, the first variant that applies first. `has(pattern)` says whether a name of that dump pattern exists.
+    const FamilyEdge *edge(const std::string &site, const ModelInfo &model,
+                           const std::function<bool(const std::string &)> &has) const;
 };
+
+/// Reads one family file; unknown keys are errors with file and path.
+Expected<Family> readFamily(const std::string &file);
 
 /// All families: those shipped plus `--families DIR`.
 class FamilyList {
