@@ -10,5 +10,12 @@ MethodRow clipRow();
 MethodRow llmInt8Row();
 MethodRow smoothquantRow();
 MethodRow hadamardRow();
+MethodRow blockHadamardRow();
+MethodRow haarRow();
+MethodRow quarotRow();
+MethodRow duquantRow();
+MethodRow zigzagHadamardRow();
+MethodRow smoothHadamardRow();
+MethodRow wushRow();
 
 } // namespace planish
