@@ -144,6 +144,16 @@ void countLeftOut(const Dump &dump, const DumpEdge &edge, std::size_t counted, S
     statistics.skipped = edge.rows > known ? edge.rows - known : 0;
 }
 
+void addLabels(const Dump &dump, const DumpEdge &edge, TokenSums &into)
+{
+    const TokenTable &tokens = dump.info().tokens;
+    for (std::int64_t row : into.row) {
+        const auto token = static_cast<std::size_t>(tokenOfRow(edge, row));
+        into.request.push_back(token < tokens.request.size() ? tokens.request[token] : 0);
+        into.position.push_back(token < tokens.position.size() ? tokens.position[token] : static_cast<std::int32_t>(token));
+    }
+}
+
 } // namespace
 
 Expected<Statistics> computeStatistics(const Dump &dump, const DumpEdge &edge, const std::vector<std::int64_t> &countedFileRows,
@@ -169,7 +179,9 @@ Expected<Statistics> computeStatistics(const Dump &dump, const DumpEdge &edge, c
         return tl::make_unexpected(done.error());
     if (auto done = addThresholds(rows, request, statistics, stop); !done)
         return tl::make_unexpected(done.error());
-    if (!request.tokens)
+    if (request.tokens)
+        addLabels(dump, edge, statistics.token);
+    else
         statistics.token = {};
     return statistics;
 }

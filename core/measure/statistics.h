@@ -60,6 +60,7 @@ struct TokenSums {
     std::vector<std::int64_t> row; ///< file row
     std::vector<double> maxAbs, energy, incoherence; ///< incoherence NaN for a zero row
     std::vector<std::uint32_t> overTau;
+    std::vector<std::int32_t> request, position; ///< of the token table; empty for rows in memory
 };
 
 /// Everything `analyze` prints about one edge, as accumulators.

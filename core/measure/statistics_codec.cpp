@@ -146,6 +146,8 @@ template <class Archive> void exchange(Archive &archive, Statistics &s)
     for (auto *values : {&s.token.maxAbs, &s.token.energy, &s.token.incoherence})
         archive.array(*values);
     archive.array(s.token.overTau);
+    archive.array(s.token.request);
+    archive.array(s.token.position);
     archive.array(s.histogram);
     archive.array(s.coarseHistogram);
     s.thresholds.resize(archive.count(s.thresholds.size()));
@@ -196,6 +198,9 @@ bool consistent(const Statistics &s)
         if (counts.over.size() != k || counts.overOrEqual.size() != k)
             return false;
     const auto bins = [](const auto &counts) { return counts.empty() || counts.size() == 65536; };
+    for (const auto *labels : {&s.token.request, &s.token.position})
+        if (!labels->empty() && labels->size() != m)
+            return false;
     return c.moments.size() == k && s.token.overTau.size() == m && bins(s.histogram) && bins(s.coarseHistogram) &&
            s.kind <= StoredKind::F64;
 }

@@ -69,6 +69,8 @@ void mergeTokens(TokenSums &into, const TokenSums &other)
     appendAndOrder(into.energy, other.energy, order);
     appendAndOrder(into.incoherence, other.incoherence, order);
     appendAndOrder(into.overTau, other.overTau, order);
+    appendAndOrder(into.request, other.request, order);
+    appendAndOrder(into.position, other.position, order);
     appendAndOrder(into.row, other.row, order);
 }
 
