@@ -6,11 +6,9 @@
 
 #include <yaml-cpp/yaml.h>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 using Keys = std::initializer_list<std::string_view>;
 
@@ -217,9 +215,9 @@ void readNorm(const YAML::Node &node, Family &family)
 
 Family readDocument(const YAML::Node &root)
 {
-    onlyKeys(root, "", {"family", "also", "match", "prefixes", "layout", "names", "norm", "rope", "qk_norm", "parallel_block",
-                        "post_norm", "causal", "bias_free", "embedding_scaled", "stream_has_linear_start", "edges", "variants",
-                        "streams", "targets"});
+    onlyKeys(root, "",
+             {"family", "also", "match", "prefixes", "layout", "names", "norm", "rope", "qk_norm", "parallel_block", "post_norm",
+              "causal", "bias_free", "embedding_scaled", "stream_has_linear_start", "edges", "variants", "streams", "targets"});
     Family family;
     readText(root, "family", "", family.key);
     if (family.key.empty())

@@ -5,11 +5,9 @@
 #include "core/names/family.h"
 #include "core/names/name_pattern.h"
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 namespace fs = std::filesystem;
 
@@ -83,7 +81,8 @@ std::shared_ptr<const Family> FamilyList::match(const std::string &dumpFamily, c
             return family;
     for (const std::string &architecture : architectures)
         for (const auto &family : m_families)
-            if (std::find(family->architectures.begin(), family->architectures.end(), architecture) != family->architectures.end())
+            if (std::find(family->architectures.begin(), family->architectures.end(), architecture) !=
+                family->architectures.end())
                 return family;
     // Only one family may fit by names: two that fit say nothing about the model.
     std::shared_ptr<const Family> fit;

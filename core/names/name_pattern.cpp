@@ -2,11 +2,9 @@
 
 #include <charconv>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 bool isDigit(char c)
 {
@@ -97,7 +95,8 @@ bool splitRowRange(std::string_view text, std::string &name, std::int64_t &begin
         return false;
     const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
     const std::size_t colon = inside.find(':');
-    if (colon == std::string_view::npos || !parseNumber(inside.substr(0, colon), begin) || !parseNumber(inside.substr(colon + 1), end))
+    if (colon == std::string_view::npos || !parseNumber(inside.substr(0, colon), begin) ||
+        !parseNumber(inside.substr(colon + 1), end))
         return false;
     name = std::string(text.substr(0, open));
     return begin >= 0 && end > begin;

@@ -25,7 +25,8 @@ std::string fillPattern(std::string_view pattern, PatternNumbers numbers);
 /// Splits "name[a:b]" into the name and its rows; no range gives 0 and -1. False when the brackets hold no range.
 bool splitRowRange(std::string_view text, std::string &name, std::int64_t &begin, std::int64_t &end);
 
-/// The name of the bias that goes with a weight's stored name: `.bias` for `.weight`, `.beta` for `.gamma`; empty when neither ends it.
+/// The name of the bias that goes with a weight's stored name: `.bias` for `.weight`, `.beta` for `.gamma`; empty when neither
+/// ends it.
 std::string biasOfStored(std::string_view weightName);
 
 } // namespace planish

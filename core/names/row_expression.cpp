@@ -3,14 +3,11 @@
 #include <cctype>
 #include <charconv>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
-class Parser
-{
+class Parser {
 public:
     Parser(std::string_view text, const RowVariables &variables, const std::string &where)
         : m_text(text), m_variables(variables), m_where(where)
@@ -82,7 +79,8 @@ private:
         }
         const auto found = m_variables.find(word);
         if (found == m_variables.end())
-            return dataError(m_where, "row expression '" + std::string(m_text) + "' needs " + std::string(word) + ", which is unknown",
+            return dataError(m_where,
+                             "row expression '" + std::string(m_text) + "' needs " + std::string(word) + ", which is unknown",
                              "state it in /model or config.json");
         return found->second;
     }

@@ -1,0 +1,31 @@
+// Parts of ResolvedWeights::resolve: names of a checkpoint onto dump names, and reading one stored tensor. Private to core/names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/names/resolver.h"
+#include "core/names/row_expression.h"
+
+namespace planish {
+
+using TensorMap = std::map<std::string, ResolvedTensor>;
+
+/// What a checkpoint holds under dump names.
+struct CheckpointNames {
+    TensorMap tensors;
+    std::vector<std::string> unmatched, notes;
+};
+
+/// By family pattern (may be null), then by exact dump name (`wanted`: names the dump's edges speak of).
+Expected<CheckpointNames> namesOfCheckpoint(const Checkpoint &checkpoint, const Family *family, const RowVariables &variables,
+                                            const std::vector<std::string> &wanted, const ModelInfo &model);
+
+/// Dump name of a name as stored, empty when the family has no whole-tensor pattern for it.
+std::string dumpNameOf(const Family &family, const std::string &stored);
+
+/// Rows, orientation and the stacked expert taken out: [outputs, channels], a vector [1, n].
+Expected<MatrixD> readResolved(const ResolvedTensor &tensor, const Dump *dump, const Checkpoint *checkpoint);
+
+} // namespace planish
