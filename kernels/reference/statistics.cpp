@@ -19,9 +19,9 @@ static void addElement(BlockStatistics &into, std::size_t channel, double x, std
     into.energy[channel] += x * x;
     into.overTau[channel] += a > into.tau ? 1 : 0;
     into.overTauOrEqual[channel] += a >= into.tau ? 1 : 0;
-    const CentralMoments before{into.finite[channel], into.mean[channel], into.m2[channel], into.m3[channel], into.m4[channel]};
-    const CentralMoments after = merged(before, {1, x, 0.0, 0.0, 0.0});
-    into.finite[channel] = after.n;
+    const CentralMoments before{static_cast<double>(into.finite[channel]), into.mean[channel], into.m2[channel], into.m3[channel], into.m4[channel]};
+    const CentralMoments after = merged(before, {1.0, x, 0.0, 0.0, 0.0});
+    ++into.finite[channel];
     into.mean[channel] = after.mean;
     into.m2[channel] = after.m2;
     into.m3[channel] = after.m3;
