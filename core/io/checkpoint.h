@@ -12,21 +12,21 @@
 namespace planish {
 
 struct StoredTensor {
-    std::string name;  ///< as in the checkpoint
-    std::string file;  ///< shard
+    std::string name; ///< as in the checkpoint
+    std::string file; ///< shard
     std::vector<std::uint64_t> shape;
     StoredType type = StoredType::F16;
     std::uint64_t offset = 0, bytes = 0; ///< of the data in `file`
 };
 
 struct CheckpointInfo {
-    std::string path;                    ///< as given
-    std::string kind;                    ///< file | folder | hdf5
-    std::vector<std::string> files;      ///< shards in name order
-    std::vector<StoredTensor> tensors;   ///< ascending byte order of names
+    std::string path;                            ///< as given
+    std::string kind;                            ///< file | folder | hdf5
+    std::vector<std::string> files;              ///< shards in name order
+    std::vector<StoredTensor> tensors;           ///< ascending byte order of names
     std::map<std::string, std::string> metadata; ///< __metadata__ of the first shard that has one
-    std::optional<ModelInfo> config;     ///< config.json beside it
-    std::string indexFile;               ///< of a sharded folder
+    std::optional<ModelInfo> config;             ///< config.json beside it
+    std::string indexFile;                       ///< of a sharded folder
     const StoredTensor *find(std::string_view name) const;
 };
 

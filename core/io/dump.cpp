@@ -7,6 +7,11 @@
 
 namespace planish {
 
+bool ModelInfo::states(std::string_view key) const
+{
+    return std::find(stated.begin(), stated.end(), key) != stated.end();
+}
+
 const DumpEdge *DumpInfo::findEdge(const EdgeId &id) const
 {
     const auto found = std::find_if(edges.begin(), edges.end(), [&](const DumpEdge &edge) { return edge.id == id; });

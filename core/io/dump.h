@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/io/error.h"
@@ -31,6 +32,8 @@ struct ModelInfo {
     double normEps = 0.0;
     std::vector<std::string> architectures;
     std::string baseBasis = "original";
+    std::vector<std::string> stated; ///< keys of /model (hidden_size, post_norm, …) that the source really names
+    bool states(std::string_view key) const;
 };
 
 /// One row of the token table. Missing datasets give request 0, position = row, phase 0, mask 1, id -1, no text.

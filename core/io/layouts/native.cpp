@@ -116,6 +116,8 @@ void readNativeModel(NativeReader &reader)
     model.ropeTheta = facts.number("rope_theta", 0.0);
     model.ropeScaling = facts.text("rope_scaling");
     model.normEps = facts.number("norm_eps", 0.0);
+    for (const auto &[key, value] : attributesOf(reader.structure, "/model"))
+        model.stated.push_back(key);
 }
 
 LayoutMatch recogniseNative(const FileStructure &structure)
