@@ -1,0 +1,42 @@
+// Plan tab: settings, one row per edge, and the four actions plan, save, apply, verify with what they said.
+#pragma once
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QPushButton>
+#include <QTableView>
+#include <QTextBrowser>
+#include <QWidget>
+
+#include "views/models/plan_model.h"
+#include "views/models/session.h"
+
+namespace planish {
+
+class PlanPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit PlanPanel(Session *session, QWidget *parent = nullptr);
+    PlanSettings settings() const;
+    void make();
+    const PlanModel *model() const { return m_model; }
+
+private:
+    QWidget *buildSettings();
+    QWidget *buildActions();
+    void connectAll();
+    void refresh();
+    void save();
+    void apply();
+    void verify();
+    QString askCheckpoint(const QString &title);
+    Session *m_session;
+    PlanModel *m_model;
+    QTableView *m_table;
+    QComboBox *m_preset, *m_effort, *m_choose;
+    QCheckBox *m_online, *m_change, *m_joint, *m_streams;
+    QPushButton *m_make, *m_save, *m_apply, *m_verify, *m_unpin;
+    QTextBrowser *m_report;
+};
+
+} // namespace planish
