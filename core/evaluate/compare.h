@@ -53,6 +53,11 @@ PairedDifference pairedDifference(const ErrorSums &a, const ErrorSums &b, RankBy
 
 std::vector<RankEntry> rankEvaluations(const std::vector<Evaluation> &evaluations, RankBy by);
 
+/// Indices not dominated in (relative_frobenius, online flops, weight bits), in candidate order.
+std::vector<std::size_t> paretoOf(const std::vector<Evaluation> &evaluations);
+/// Per candidate over the edges on which it is ok; NaN where it is ok on none.
+std::vector<CandidateTotal> totalsOf(const std::vector<Candidate> &candidates, const std::vector<EdgeComparison> &edges);
+
 /// Jackknife over held-out requests (>= 8) or 8 contiguous blocks; evaluation.md 7.
 std::optional<Uncertainty> uncertaintyOf(const ErrorSums &sums);
 

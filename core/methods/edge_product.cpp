@@ -62,12 +62,13 @@ Expected<ActivationBounds> activationBounds(const ProductCache &cache, const std
                                             const std::string &subject)
 {
     ActivationBounds bounds{.grid = spec.grid, .ranges = {}, .clamp = {}};
-    if (needsRanges(spec) && isBlockFormat(spec.grid.format)) {
-        bounds.tensorScaleMax = 0.0;
-        for (const double value : cache.rangeRows->values())
-            bounds.tensorScaleMax = std::max(bounds.tensorScaleMax, std::abs(value));
-    } else if (needsRanges(spec)) {
-        bounds.ranges = staticRanges(spec, cache.rangeRows->view());
+    if (needsRanges(spec)) {
+        auto ranges = staticRanges(spec, cache.rangeRows->view());
+        if (!ranges)
+            return tl::make_unexpected(ranges.error());
+        bounds.tensorScaleMax = staticTensorMax(spec, *ranges);
+        if (!isBlockFormat(spec.grid.format))
+            bounds.ranges = std::move(*ranges);
     }
     for (const Clip &clip : clips)
         if (auto applied = applyClip(clip, bounds.grid, bounds.ranges, bounds.clamp, nullptr, subject); !applied)
