@@ -55,6 +55,7 @@ struct Assignment {
     std::optional<Uncertainty> uncertainty;
     Ledger ledger;
     std::int64_t deadChannels = 0;
+    std::int64_t weightElements = 0;       ///< sum over consumers of N K
     std::vector<std::string> notes;
     std::string status = "ok";             ///< ok | refused (kept as none)
     std::string reason;                    ///< the sentence of a refused edge
