@@ -26,7 +26,7 @@ enum class DumpStorage { Contiguous, Gzip }; ///< Gzip: chunks of rows, shuffle,
 struct DatasetStorage {
     StoredType type = StoredType::F16; ///< f16 | bf16 | f32 | f64; bf16 is stored as uint16 with stored_dtype
     DumpStorage storage = DumpStorage::Contiguous;
-    std::uint64_t chunkRows = 64;      ///< of Gzip
+    std::uint64_t chunkRows = 64; ///< of Gzip
     int gzipLevel = 4;
 };
 
@@ -45,12 +45,14 @@ public:
     Expected<void> appendRows(const EdgeId &edge, ConstViewF rows);
 
     /// /weights/<name> [outputs, channels]; `bias` is a name under /biases or empty.
-    Expected<void> addWeight(const TensorName &name, ConstViewD matrix, const DatasetStorage &storage, const std::string &bias = {});
+    Expected<void> addWeight(const TensorName &name, ConstViewD matrix, const DatasetStorage &storage,
+                             const std::string &bias = {});
     Expected<void> addBias(const TensorName &name, std::span<const double> values, StoredType type);
     /// /norms/<name> and, with a bias, /norms/<name>.bias.
     Expected<void> addNorm(const TensorName &name, const NormParameters &norm, StoredType type);
 
-    /// Anything else, e.g. under /planted: numbers of any numeric type and shape (product = values.size()), and attributes of any path.
+    /// Anything else, e.g. under /planted: numbers of any numeric type and shape (product = values.size()), and attributes of any
+    /// path.
     Expected<void> addArray(const std::string &path, std::span<const double> values, const std::vector<std::uint64_t> &shape,
                             StoredType type);
     Expected<void> addTexts(const std::string &path, const std::vector<std::string> &texts);

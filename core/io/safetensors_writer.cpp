@@ -29,7 +29,7 @@ Expected<std::string> headerText(const std::string &path, const std::vector<Tens
     if (!metadata.empty()) {
         text += "\"__metadata__\":{";
         for (const auto &[key, value] : metadata)
-            text += (text.back() == '{' ? "" : ",") + quoted(key) + ":" + quoted(value);
+            text.append(text.back() == '{' ? "" : ",").append(quoted(key)).append(":").append(quoted(value));
         text += "}";
     }
     std::uint64_t at = 0;
@@ -43,9 +43,10 @@ Expected<std::string> headerText(const std::string &path, const std::vector<Tens
         const std::uint64_t end = at + bytesOf(spec);
         std::string shape;
         for (const std::uint64_t extent : spec.shape)
-            shape += (shape.empty() ? "" : ",") + std::to_string(extent);
-        text += (text.size() == 1 ? "" : ",") + quoted(spec.name) + ":{\"dtype\":\"" + std::string(dtype) + "\",\"shape\":[" +
-                shape + "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
+            shape.append(shape.empty() ? "" : ",").append(std::to_string(extent));
+        text.append(text.size() == 1 ? "" : ",").append(quoted(spec.name)).append(":{\"dtype\":\"").append(dtype);
+        text.append("\",\"shape\":[").append(shape).append("],\"data_offsets\":[");
+        text.append(std::to_string(at)).append(",").append(std::to_string(end)).append("]}");
         at = end;
     }
     text += "}";
