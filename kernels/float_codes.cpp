@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 namespace planish {
 
 const FloatFormat *elementFormat(NumberFormat format)
@@ -132,7 +136,11 @@ std::uint16_t bfloat16Bits(double v)
 
 float halfToFloat(std::uint16_t bits)
 {
+#ifdef __F16C__
+    return _cvtsh_ss(bits);
+#else
     return static_cast<float>(decodeFloat(bits, kHalf));
+#endif
 }
 
 } // namespace planish

@@ -22,7 +22,7 @@ using cpu::PatternLimits;
 using cpu::StatTile;
 using cpu::TileInput;
 
-constexpr std::size_t kSegmentRows = 4 * kStatTileRows; ///< one task; tiles inside are folded in order
+constexpr std::size_t kSegmentRows = kStatTileRows; ///< one task
 constexpr std::size_t kPatterns = 32768;
 
 template <class Integer>
@@ -95,6 +95,8 @@ public:
                 clear(part); // rare: redo the tile without the elements that are not finite
                 clearRows(part);
                 addScalar(part, 0, part.channels);
+            }
+            if (*std::min_element(m_tile->finite, m_tile->finite + part.channels) < static_cast<double>(part.rows)) {
                 findFirst(part, row, result);
             }
             fold(part, result.channels);
@@ -130,7 +132,7 @@ private:
         for (auto *counts : {t.over, t.overOrEqual}) {
             std::fill_n(counts, in.channels, Integer(0));
         }
-        for (auto *sums : {t.s1, t.s2, t.s3, t.s4, t.energy, t.sumAbs}) {
+        for (auto *sums : {t.s1, t.s2, t.s3, t.s4, t.sumAbs}) {
             std::fill_n(sums, in.channels, 0.0);
         }
         std::fill_n(t.finite, in.channels, static_cast<double>(in.rows));
@@ -143,7 +145,6 @@ private:
         std::fill_n(m_tile->rowEnergy, in.rows, 0.0);
         std::fill_n(m_tile->rowHighest, in.rows, Integer(0));
         std::fill_n(m_tile->rowOver, in.rows, 0u);
-        std::fill_n(m_tile->finite, in.channels, static_cast<double>(in.rows));
     }
 
     void addScalar(const TileInput &in, std::size_t begin, std::size_t end)
@@ -172,7 +173,6 @@ private:
         t.s2[c] += d2;
         t.s3[c] += d2 * d;
         t.s4[c] += d2 * d2;
-        t.energy[c] += x * x;
         t.sumAbs[c] += std::fabs(x);
         t.rowEnergy[r] += x * x;
         t.rowHighest[r] = std::max(t.rowHighest[r], absolute);
@@ -188,21 +188,32 @@ private:
                 into.highest[c] = std::max(into.highest[c], valueOf<Integer>(m_kind, ordered(t.highest[c])));
             }
         }
-        for (std::size_t c = 0; c < in.channels; ++c) {
-            const CentralMoments before{into.finite[c], into.mean[c], into.m2[c], into.m3[c], into.m4[c]};
-            const CentralMoments after =
-                merged(before, momentsAboutPivot(t.finite[c], t.pivot[c], t.s1[c], t.s2[c], t.s3[c], t.s4[c]));
-            into.sum[c] += t.finite[c] * t.pivot[c] + t.s1[c];
-            into.sumAbs[c] += t.sumAbs[c];
-            into.energy[c] += t.energy[c];
-            into.over[c] += static_cast<double>(t.over[c]);
-            into.overOrEqual[c] += static_cast<double>(t.overOrEqual[c]);
-            into.nonFinite[c] += static_cast<double>(in.rows) - t.finite[c];
-            into.finite[c] = after.n;
-            into.mean[c] = after.mean;
-            into.m2[c] = after.m2;
-            into.m3[c] = after.m3;
-            into.m4[c] = after.m4;
+        foldSums(t, static_cast<double>(in.rows), in.channels, into);
+    }
+
+    static void foldSums(const StatTile<Integer> &t, double rows, std::size_t channels, ChannelFold &into)
+    {
+        double *sum = into.sum.data(), *sumAbs = into.sumAbs.data(), *energy = into.energy.data(), *over = into.over.data();
+        double *overOrEqual = into.overOrEqual.data(), *nonFinite = into.nonFinite.data(), *finite = into.finite.data();
+        double *mean = into.mean.data(), *m2 = into.m2.data(), *m3 = into.m3.data(), *m4 = into.m4.data();
+#pragma GCC ivdep
+        for (std::size_t c = 0; c < channels; ++c) {
+            const CentralMoments after = merged({finite[c], mean[c], m2[c], m3[c], m4[c]},
+                                                momentsAboutPivot(t.finite[c], t.pivot[c], t.s1[c], t.s2[c], t.s3[c], t.s4[c]));
+            sum[c] += t.finite[c] * t.pivot[c] + t.s1[c];
+            sumAbs[c] += t.sumAbs[c];
+            // Safe from cancellation: the pivot is one of the values, so pivot^2 is part of the energy.
+            energy[c] += t.s2[c] + t.pivot[c] * (2.0 * t.s1[c] + t.finite[c] * t.pivot[c]);
+            nonFinite[c] += rows - t.finite[c];
+            finite[c] = after.n;
+            mean[c] = after.mean;
+            m2[c] = after.m2;
+            m3[c] = after.m3;
+            m4[c] = after.m4;
+        }
+        for (std::size_t c = 0; c < channels; ++c) {
+            over[c] += static_cast<double>(t.over[c]);
+            overOrEqual[c] += static_cast<double>(t.overOrEqual[c]);
         }
     }
 

@@ -1,4 +1,4 @@
-// Accumulators of one tile of statistics: 256 rows x 256 channels, structure of arrays, and the scalar loop that fills them.
+// Accumulators of one tile of statistics: 1024 rows x 256 channels, structure of arrays, and the scalar loop that fills them.
 // The vector loop is in statistics_vector; statistics.cpp folds tiles in a fixed order.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace planish::cpu {
 
-inline constexpr std::size_t kStatTileRows = 256;     ///< counts fit in 16 bits, sums in double stay exact to 1e-13
+inline constexpr std::size_t kStatTileRows = 1024;    ///< counts fit in 16 bits, sums in double stay exact to 1e-13
 inline constexpr std::size_t kStatTileChannels = 256; ///< accumulators and pivots stay in the first-level cache
 
 /// Integers of the stored width: patterns of |x| and order-preserving images of x compare exactly and without widening.
@@ -40,7 +40,7 @@ struct alignas(64) StatTile {
     Integer lowest[kStatTileChannels], highest[kStatTileChannels]; ///< order-preserving images
     Integer over[kStatTileChannels], overOrEqual[kStatTileChannels];
     double pivot[kStatTileChannels], s1[kStatTileChannels], s2[kStatTileChannels], s3[kStatTileChannels], s4[kStatTileChannels];
-    double energy[kStatTileChannels], sumAbs[kStatTileChannels], finite[kStatTileChannels];
+    double sumAbs[kStatTileChannels], finite[kStatTileChannels];
     double rowEnergy[kStatTileRows];
     Integer rowHighest[kStatTileRows]; ///< pattern of max |x|
     std::uint32_t rowOver[kStatTileRows];

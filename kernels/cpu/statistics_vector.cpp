@@ -57,7 +57,8 @@ HWY_INLINE const Integer *rowOf(const TileInput &in, std::size_t row)
 /// Extrema and counts of kRows rows for one vector of channels.
 template <std::size_t kRows, class Integer, class Vec>
 HWY_INLINE void countLanes(const Integer *const (&rows)[kRowsAtOnce], std::size_t c, const PatternLimits<Integer> &limits,
-                           StatTile<Integer> &tile, Vec (&rowHighest)[kRowsAtOnce], Vec (&rowOver)[kRowsAtOnce])
+                           StatTile<Integer> &tile, Vec (&rowHighest)[kRowsAtOnce], Vec (&rowOver)[kRowsAtOnce],
+                           Integer *magnitudes)
 {
     const hn::ScalableTag<Integer> di;
     constexpr int kShift = 8 * sizeof(Integer) - 1;
@@ -76,6 +77,9 @@ HWY_INLINE void countLanes(const Integer *const (&rows)[kRowsAtOnce], std::size_
         overOrEqualCount = hn::Sub(overOrEqualCount, hn::VecFromMask(di, hn::Gt(absolute, overOrEqual)));
         rowHighest[r] = hn::Max(rowHighest[r], absolute);
         rowOver[r] = hn::Sub(rowOver[r], isOver);
+        if constexpr (sizeof(Integer) == 2) {
+            hn::Store(absolute, di, magnitudes + r * hn::Lanes(di));
+        }
     }
     hn::Store(lowest, di, tile.lowest + c);
     hn::Store(highest, di, tile.highest + c);
@@ -91,40 +95,36 @@ HWY_INLINE void sumLanes(const Integer *const (&rows)[kRowsAtOnce], std::size_t 
     const Doubles dd;
     const auto pivot = hn::Load(dd, tile.pivot + c);
     auto s1 = hn::Load(dd, tile.s1 + c), s2 = hn::Load(dd, tile.s2 + c), s3 = hn::Load(dd, tile.s3 + c);
-    auto s4 = hn::Load(dd, tile.s4 + c), energy = hn::Load(dd, tile.energy + c), sumAbs = hn::Load(dd, tile.sumAbs + c);
+    auto s4 = hn::Load(dd, tile.s4 + c), sumAbs = hn::Load(dd, tile.sumAbs + c);
     for (std::size_t r = 0; r < kRows; ++r) {
         const auto x = load(rows[r] + c);
         const auto d = hn::Sub(x, pivot);
-        const auto square = hn::Mul(x, x), d2 = hn::Mul(d, d);
+        const auto d2 = hn::Mul(d, d);
         sumAbs = hn::Add(sumAbs, hn::Abs(x));
         s1 = hn::Add(s1, d);
         s2 = hn::Add(s2, d2);
         s3 = hn::MulAdd(d2, d, s3);
         s4 = hn::MulAdd(d2, d2, s4);
-        energy = hn::Add(energy, square);
-        rowEnergy[r] = hn::Add(rowEnergy[r], square);
+        rowEnergy[r] = hn::MulAdd(x, x, rowEnergy[r]);
     }
     hn::Store(s1, dd, tile.s1 + c);
     hn::Store(s2, dd, tile.s2 + c);
     hn::Store(s3, dd, tile.s3 + c);
     hn::Store(s4, dd, tile.s4 + c);
-    hn::Store(energy, dd, tile.energy + c);
     hn::Store(sumAbs, dd, tile.sumAbs + c);
 }
 
-HWY_INLINE void countPatterns(const std::int16_t *row, std::size_t begin, std::size_t end, HistogramPair histogram)
+HWY_INLINE void countPatterns(const std::uint16_t *magnitudes, std::size_t count, HistogramPair histogram)
 {
-    std::size_t c = begin;
-    for (; c + 4 <= end; c += 4) {
-        std::uint64_t four;
-        std::memcpy(&four, row + c, sizeof four);
-        ++histogram.even[four & 0x7FFF];
-        ++histogram.odd[(four >> 16) & 0x7FFF];
-        ++histogram.even[(four >> 32) & 0x7FFF];
-        ++histogram.odd[(four >> 48) & 0x7FFF];
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        ++histogram.even[magnitudes[i]];
+        ++histogram.odd[magnitudes[i + 1]];
+        ++histogram.even[magnitudes[i + 2]];
+        ++histogram.odd[magnitudes[i + 3]];
     }
-    for (; c < end; ++c) {
-        ++histogram.even[row[c] & 0x7FFF];
+    for (; i < count; ++i) {
+        ++histogram.even[magnitudes[i]];
     }
 }
 
@@ -143,6 +143,7 @@ HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vector
         rowHighest[r] = rowOver[r] = hn::Zero(di);
         rowEnergy[r] = hn::Zero(dd);
     }
+    HWY_ALIGN Integer magnitudes[kRowsAtOnce * hn::MaxLanes(di)];
     const bool prefetches = row + kRows + kRowsAtOnce <= in.rows;
     for (std::size_t c = 0; c < vectorised; c += laneCount) {
         if (prefetches) {
@@ -150,14 +151,12 @@ HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vector
                 hwy::Prefetch(rowOf<Integer>(in, row + kRows + r) + c);
             }
         }
-        countLanes<kRows>(rows, c, limits, tile, rowHighest, rowOver);
+        countLanes<kRows>(rows, c, limits, tile, rowHighest, rowOver, magnitudes);
         for (std::size_t lane = 0; lane < laneCount; lane += hn::Lanes(dd)) {
             sumLanes<kRows>(rows, c + lane, load, tile, rowEnergy);
         }
         if constexpr (sizeof(Integer) == 2) {
-            for (std::size_t r = 0; r < kRows; ++r) {
-                countPatterns(rows[r], c, c + laneCount, histogram);
-            }
+            countPatterns(reinterpret_cast<const std::uint16_t *>(magnitudes), kRows * laneCount, histogram);
         }
     }
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -173,7 +172,9 @@ HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vector
         tile.rowHighest[row + r] = *std::max_element(highest, highest + laneCount);
         tile.rowEnergy[row + r] = hn::GetLane(hn::SumOfLanes(dd, rowEnergy[r]));
         if constexpr (sizeof(Integer) == 2) {
-            countPatterns(rows[r], vectorised, in.channels, histogram);
+            for (std::size_t c = vectorised; c < in.channels; ++c) {
+                ++histogram.even[rows[r][c] & 0x7FFF];
+            }
         }
     }
 }
