@@ -96,5 +96,7 @@ struct Transform {
 MatrixD applyToActivations(const Transform &t, ConstViewD x);
 /// W P^-T in double, plain loops.
 Expected<MatrixD> applyToWeights(const Transform &t, ConstViewD w);
+/// b' = b + W c [1, N] from the original W [N, K]; `bias` null counts as 0. Empty when there is neither bias nor shift.
+MatrixD applyToBias(const Transform &t, ConstViewD originalWeight, const MatrixD *bias);
 
 } // namespace planish

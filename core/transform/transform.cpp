@@ -83,4 +83,20 @@ Expected<MatrixD> applyToWeights(const Transform &t, ConstViewD w)
     return result;
 }
 
+/// The original W: W' c would count the factors twice (the order trap of diagonal.md 0.1).
+MatrixD applyToBias(const Transform &t, ConstViewD originalWeight, const MatrixD *bias)
+{
+    const bool hasBias = bias != nullptr && !bias->empty();
+    if (!hasBias && t.shift.empty())
+        return {};
+    MatrixD result(1, originalWeight.rows);
+    for (std::size_t n = 0; n < originalWeight.rows; ++n) {
+        double sum = hasBias ? (*bias)(0, n) : 0.0;
+        for (std::size_t k = 0; k < t.shift.size(); ++k)
+            sum += originalWeight(n, k) * t.shift[k];
+        result(0, n) = sum;
+    }
+    return result;
+}
+
 } // namespace planish
