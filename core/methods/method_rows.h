@@ -17,5 +17,11 @@ MethodRow duquantRow();
 MethodRow zigzagHadamardRow();
 MethodRow smoothHadamardRow();
 MethodRow wushRow();
+MethodRow tokenClipRow();
+MethodRow awqRow();
+MethodRow gammaMigrationRow();
+MethodRow osPlusRow();
+MethodRow svdquantRow();
+MethodRow magrRow();
 
 } // namespace planish

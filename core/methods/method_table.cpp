@@ -36,7 +36,8 @@ constexpr std::array<std::string_view, 23> kPublicKeys = {"none",
 const std::vector<MethodRow> &rows()
 {
     static const std::vector<MethodRow> table = {noneRow(), clipRow(), llmInt8Row(), smoothquantRow(), hadamardRow(), blockHadamardRow(), haarRow(),
-                                                 quarotRow(), duquantRow(), zigzagHadamardRow(), smoothHadamardRow(), wushRow()};
+                                                 quarotRow(), duquantRow(), zigzagHadamardRow(), smoothHadamardRow(), wushRow(), tokenClipRow(), awqRow(),
+                                                 gammaMigrationRow(), osPlusRow(), svdquantRow(), magrRow()};
     return table;
 }
 
