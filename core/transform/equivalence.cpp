@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "core/io/number_decode.h"
+#include "kernels/float_codes.h"
 
 namespace planish {
 
@@ -176,9 +176,9 @@ double roundToStored(double value, StoredType type)
     case StoredType::F32:
         return static_cast<float>(value);
     case StoredType::F16:
-        return halfToFloat(doubleToHalf(value));
+        return roundToHalf(value);
     case StoredType::Bf16:
-        return bfloatToFloat(doubleToBfloat(value));
+        return roundToBfloat16(value);
     default:
         return value;
     }
