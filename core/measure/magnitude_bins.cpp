@@ -214,8 +214,10 @@ std::optional<double> medianOfBins(StoredKind kind, const std::vector<std::uint6
 
 std::uint64_t countAbove(StoredKind kind, const std::vector<std::uint64_t> &counts, double bound)
 {
+    // 16-bit magnitudes have 15 bits; what lies above them would read as negative.
+    const std::size_t bins = kind == StoredKind::F16 || kind == StoredKind::Bf16 ? kMagnitudeBins / 2 : kMagnitudeBins;
     std::uint64_t above = 0;
-    for (std::size_t bin = counts.size(); bin-- > 0 && !(binMagnitude(kind, bin) <= bound);)
+    for (std::size_t bin = std::min(bins, counts.size()); bin-- > 0 && !(binMagnitude(kind, bin) <= bound);)
         above += counts[bin];
     return above;
 }
