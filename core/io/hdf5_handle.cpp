@@ -114,8 +114,11 @@ Hdf5Handle datasetAccess(const std::string &trustedFolder, std::size_t chunkCach
 {
     Hdf5Handle list(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
     H5Pset_elink_cb(list.get(), allowExternal, lastingText(trustedFolder));
-    H5Pset_efile_prefix(list.get(), "${ORIGIN}");
-    H5Pset_virtual_prefix(list.get(), "${ORIGIN}");
+    if (!trustedFolder.empty()) {
+        // Names of other files are meant from the file's own folder, not from where the program was started.
+        H5Pset_efile_prefix(list.get(), "${ORIGIN}");
+        H5Pset_virtual_prefix(list.get(), "${ORIGIN}");
+    }
     if (chunkCacheBytes > 0)
         H5Pset_chunk_cache(list.get(), H5D_CHUNK_CACHE_NSLOTS_DEFAULT, chunkCacheBytes, H5D_CHUNK_CACHE_W0_DEFAULT);
     return list;

@@ -1,5 +1,6 @@
 #include "core/io/number_decode.h"
 
+
 #include <immintrin.h>
 
 #include <algorithm>
@@ -198,10 +199,6 @@ template <class Stored, class Convert> void narrowWith(std::span<const double> v
 
 } // namespace
 
-float halfToFloat(std::uint16_t bits)
-{
-    return _cvtsh_ss(bits);
-}
 
 float bfloatToFloat(std::uint16_t bits)
 {

@@ -8,11 +8,11 @@
 #include <span>
 
 #include "core/io/file_structure.h"
+#include "kernels/float_codes.h"
 
 namespace planish {
 
-/// One number from its bits.
-float halfToFloat(std::uint16_t bits);
+/// One number from its bits; halfToFloat is the kernels'.
 float bfloatToFloat(std::uint16_t bits);
 /// 256 values of an fp8 type (NaN and Inf as such).
 const std::array<float, 256> &fp8Table(StoredType type);
