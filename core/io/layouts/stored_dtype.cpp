@@ -99,6 +99,11 @@ DatasetInfo withStoredDtype(const DatasetInfo &dataset, std::vector<std::string>
 {
     DatasetInfo out = dataset;
     const std::string_view key = namingAttribute(dataset);
+    if (key.empty() && dataset.type == StoredType::Other && dataset.typeText == "opaque of 2 bytes") {
+        // float16 has a type of its own, so nothing but ml_dtypes' bfloat16 ends up like this.
+        out.type = StoredType::Bf16;
+        notes.push_back(printable(dataset.path) + ": opaque of 2 bytes without a dtype, read as bfloat16");
+    }
     if (key.empty())
         return out;
     const std::string name = AttributeReader(dataset.path, dataset.attributes, notes).text(key);
