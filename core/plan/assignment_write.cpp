@@ -44,8 +44,8 @@ Json memberJson(const FittedMember &member, std::uint64_t seed)
         json["variant"] = fieldJson(variant->second);
         params.erase(variant);
     }
-    json["params"] = fieldsJson(params);
-    json["fitted"] = fieldsJson(member.fitted);
+    json["params"] = manifestFields(params);
+    json["fitted"] = manifestFields(member.fitted);
     json["seed"] = seed;
     return json;
 }
@@ -147,7 +147,7 @@ void writeMethod(const Assignment &assignment, Json &entry)
 
 } // namespace
 
-nlohmann::ordered_json fieldsJson(const Fields &fields)
+nlohmann::ordered_json manifestFields(const Fields &fields)
 {
     Json json = Json::object();
     for (const auto &[name, value] : fields)

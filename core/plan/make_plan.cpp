@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <fstream>
 
 #include "core/plan/choose.h"
 #include "core/plan/freeze.h"
@@ -21,12 +20,7 @@ struct Verdict {
 
 bool needsOnline(const Evaluation &evaluation)
 {
-    const bool online = evaluation.placement && !evaluation.placement->online.empty();
-    const bool lowRank = evaluation.rewrite && evaluation.rewrite->lowRank;
-    const bool shift = evaluation.placement && evaluation.rewrite && !evaluation.rewrite->input.shift.empty() && !evaluation.placement->shiftFused;
-    const bool readers = evaluation.rewrite && std::any_of(evaluation.rewrite->otherReaders.begin(), evaluation.rewrite->otherReaders.end(),
-                                                           [](const OtherReaderRewrite &reader) { return !reader.multiply.empty(); });
-    return online || lowRank || shift || readers;
+    return (evaluation.placement && evaluation.placement->needsOnline()) || (evaluation.rewrite && evaluation.rewrite->lowRank);
 }
 
 const Refusal *firstError(const Evaluation &evaluation)

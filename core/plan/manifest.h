@@ -16,7 +16,7 @@ inline constexpr const char *kPlanSchema = "planish-plan/1";
 // Writing.
 nlohmann::ordered_json manifestJson(const Plan &plan, SideTensors &side);
 nlohmann::ordered_json assignmentJson(const Assignment &assignment, SideTensors &side);
-nlohmann::ordered_json fieldsJson(const Fields &fields);
+nlohmann::ordered_json manifestFields(const Fields &fields);
 nlohmann::ordered_json outputBlockJson(const OutputBlock &output);
 
 // Reading. Every function leaves its first error in the reader's YamlErrors.

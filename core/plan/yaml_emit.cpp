@@ -72,9 +72,9 @@ void emitBlock(const Json &value, std::size_t indent, std::string &out)
     const std::string pad(indent, ' ');
     if (value.is_object()) {
         for (const auto &[key, item] : value.items()) {
-            out += pad + yamlText(key) + ":";
+            out.append(pad).append(yamlText(key)).append(":");
             if (fitsFlow(item)) {
-                out += " " + flowText(item) + "\n";
+                out.append(" ").append(flowText(item)).append("\n");
             } else {
                 out += "\n";
                 emitBlock(item, indent + 2, out);
@@ -84,7 +84,7 @@ void emitBlock(const Json &value, std::size_t indent, std::string &out)
     }
     for (const Json &item : value) {
         if (fitsFlow(item)) {
-            out += pad + "- " + flowText(item) + "\n";
+            out.append(pad).append("- ").append(flowText(item)).append("\n");
             continue;
         }
         std::string inner;
