@@ -73,7 +73,7 @@ Expected<void> checkBeforeOpening(const std::string &path)
     if (end && file->size() < *end)
         return dataError(path,
                          "is truncated: it holds " + std::to_string(file->size()) + " of " + std::to_string(*end) + " bytes",
-                         "the complete file");
+                         "the complete file (a writer may still hold it open)");
     return {};
 }
 

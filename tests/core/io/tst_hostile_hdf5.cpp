@@ -3,7 +3,10 @@
 
 #include <QTemporaryDir>
 
+#include <fcntl.h>
 #include <hdf5.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -159,6 +162,21 @@ private slots:
         QVERIFY(dump);
         QCOMPARE((*dump)->info().edges.size(), std::size_t{1});
         goodEdgeIsReadable(**dump);
+    }
+
+    void aLockedFileNamesTheFlagThatReadsItAnyway()
+    {
+        const std::string file = makeFile("locked.h5", [](hid_t) {});
+        const int holder = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+        QVERIFY(holder >= 0 && ::flock(holder, LOCK_EX) == 0);
+        const auto refused = openDump(file, {});
+        QVERIFY(!refused);
+        const std::string text = toText(refused.error());
+        QVERIFY2(text.find(file) == 0 && text.find("--no-lock") != std::string::npos, text.c_str());
+        const auto unlocked = openDump(file, {.noLock = true});
+        QVERIFY(unlocked);
+        goodEdgeIsReadable(**unlocked);
+        ::close(holder);
     }
 
     void everyTruncationIsToldOrRefused()
