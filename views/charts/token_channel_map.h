@@ -9,7 +9,7 @@
 #include <QWidget>
 
 #include "views/charts/plot_export.h"
-#include "views/models/max_image.h"
+#include "views/models/image_region.h"
 
 namespace planish {
 

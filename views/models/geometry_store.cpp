@@ -7,9 +7,14 @@ namespace planish
 
 namespace
 {
-// 16 Mi cells of float: more than any screen shows, less than one weight matrix of a 7B model.
-constexpr std::size_t kPictureRows = 4096, kPictureCols = 4096;
+// More cells than any screen shows, less memory than one weight matrix of a 7B model.
+constexpr std::size_t kPictureRows = 2048, kPictureCols = 4096;
 const std::optional<Error> kNoError;
+
+struct Painted {
+    std::shared_ptr<const MaxPyramid> pyramid;
+    std::shared_ptr<const MaxImage> image;
+};
 
 struct AllEdges {
     std::vector<SystematicDimension> systematic;
@@ -29,7 +34,8 @@ void GeometryStore::reset(std::shared_ptr<const Opened> opened)
     m_errors.clear();
     m_systematic.clear();
     m_picture = {};
-    m_pictureAsked = {};
+    m_pictureAsked = m_pyramidOf = {};
+    m_pyramid.reset();
     m_complete = false;
     emit pictureChanged();
 }
@@ -132,12 +138,22 @@ void GeometryStore::requestPicture(const EdgeId &id, const ImageRegion &region)
     m_pictureAsked = id;
     m_regionAsked = asked;
     m_lanes->cancel(QStringLiteral("picture")); // only the newest picture is wanted
-    m_lanes->submit<MaxImage>(
+    const MaxImageRequest window{asked.rowBegin, asked.rowEnd, asked.channelBegin, asked.channelEnd, kPictureRows, kPictureCols};
+    m_lanes->submit<Painted>(
         LaneKind::Io, QStringLiteral("picture"), QStringLiteral("Picture of ") + toQString(id.value),
-        [opened = m_opened, edge = *edge, asked](std::stop_token stop, const ProgressSink &) {
-            return loadMaxImage(*opened->dump, edge, asked, kPictureRows, kPictureCols, stop);
+        [opened = m_opened, edge = *edge, window, known = m_pyramidOf == id ? m_pyramid : nullptr](std::stop_token stop,
+                                                                                                 const ProgressSink &) -> Expected<Painted> {
+            auto pyramid = known ? Expected<std::shared_ptr<const MaxPyramid>>(known) : MaxPyramid::build(*opened->dump, edge, stop);
+            if (!pyramid) {
+                return tl::make_unexpected(pyramid.error());
+            }
+            auto image = maxImage(*opened->dump, edge, **pyramid, window, stop);
+            if (!image) {
+                return tl::make_unexpected(image.error());
+            }
+            return Painted{*pyramid, std::make_shared<const MaxImage>(std::move(*image))};
         },
-        [this, id, asked](const Expected<std::shared_ptr<const MaxImage>> &result) {
+        [this, id, asked](const Expected<std::shared_ptr<const Painted>> &result) {
             if (id != m_pictureAsked || !(asked == m_regionAsked)) {
                 return;
             }
@@ -147,7 +163,9 @@ void GeometryStore::requestPicture(const EdgeId &id, const ImageRegion &region)
                 }
                 return;
             }
-            m_picture = {id, asked, *result};
+            m_pyramid = (*result)->pyramid;
+            m_pyramidOf = id;
+            m_picture = {id, asked, (*result)->image};
             emit pictureChanged();
         });
 }

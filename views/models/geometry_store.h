@@ -8,9 +8,10 @@
 
 #include <QObject>
 
+#include "core/geometry/max_image.h"
 #include "core/run/engine.h"
 #include "views/models/lanes.h"
-#include "views/models/max_image.h"
+#include "views/models/image_region.h"
 
 namespace planish
 {
@@ -56,6 +57,8 @@ private:
     std::map<EdgeId, std::optional<Error>> m_errors;
     std::vector<SystematicDimension> m_systematic;
     EdgePicture m_picture;
+    std::shared_ptr<const MaxPyramid> m_pyramid; ///< of the edge in m_pyramidOf
+    EdgeId m_pyramidOf;
     EdgeId m_pictureAsked;
     ImageRegion m_regionAsked;
     quint64 m_epoch = 0;
