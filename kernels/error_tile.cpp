@@ -20,8 +20,8 @@ struct RowLanes {
 };
 
 template <class T, bool kHasActivation, bool kHasWeight, bool kHasCross>
-inline void addElement(const ErrorTerms<T> &terms, std::size_t at, double y, RowLanes &lanes, std::size_t lane, double &outputError,
-                       double &outputReference)
+inline void addElement(const ErrorTerms<T> &terms, std::size_t at, double y, RowLanes &lanes, std::size_t lane,
+                       double &outputError, double &outputReference)
 {
     const double a = kHasActivation ? static_cast<double>(terms.activationOnly[at]) : 0.0;
     const double w = kHasWeight ? static_cast<double>(terms.weightOnly[at]) : 0.0;
@@ -47,7 +47,8 @@ void sumRow(const ErrorTerms<T> &terms, std::size_t offset, std::span<const doub
     std::size_t n = 0;
     for (; n + kLanes <= y.size(); n += kLanes) {
         for (std::size_t j = 0; j < kLanes; ++j) {
-            addElement<T, A, W, C>(terms, offset + n + j, y[n + j], lanes, j, sums.outputError[n + j], sums.outputReference[n + j]);
+            addElement<T, A, W, C>(terms, offset + n + j, y[n + j], lanes, j, sums.outputError[n + j],
+                                   sums.outputReference[n + j]);
         }
     }
     for (; n < y.size(); ++n) {
@@ -71,8 +72,7 @@ void sumAnyRow(const ErrorTerms<T> &terms, std::size_t offset, std::span<const d
     }
 }
 
-template <class T>
-double errorAt(const ErrorTerms<T> &terms, std::size_t at)
+template <class T> double errorAt(const ErrorTerms<T> &terms, std::size_t at)
 {
     const double a = terms.activationOnly ? static_cast<double>(terms.activationOnly[at]) : 0.0;
     const double w = terms.weightOnly ? static_cast<double>(terms.weightOnly[at]) : 0.0;

@@ -8,8 +8,7 @@
 namespace planish {
 
 /// One tile [rows, outputs] of the three terms in a backend's width; null = absent (exact side or not wanted).
-template <class T>
-struct ErrorTerms {
+template <class T> struct ErrorTerms {
     const T *activationOnly = nullptr; ///< E_X W'^T
     const T *weightOnly = nullptr;     ///< X' E_W^T, or X_q E_W^T when the cross term is not separate
     const T *cross = nullptr;          ///< E_X E_W^T

@@ -13,17 +13,23 @@ const FloatFormat *elementFormat(NumberFormat format)
 {
     switch (format) {
     case NumberFormat::Fp8E4M3:
-    case NumberFormat::MxFp8E4M3: return &kE4M3;
+    case NumberFormat::MxFp8E4M3:
+        return &kE4M3;
     case NumberFormat::Fp8E5M2:
-    case NumberFormat::MxFp8E5M2: return &kE5M2;
+    case NumberFormat::MxFp8E5M2:
+        return &kE5M2;
     case NumberFormat::Fp6E2M3:
-    case NumberFormat::MxFp6E2M3: return &kE2M3;
+    case NumberFormat::MxFp6E2M3:
+        return &kE2M3;
     case NumberFormat::Fp6E3M2:
-    case NumberFormat::MxFp6E3M2: return &kE3M2;
+    case NumberFormat::MxFp6E3M2:
+        return &kE3M2;
     case NumberFormat::Fp4E2M1:
     case NumberFormat::MxFp4:
-    case NumberFormat::NvFp4: return &kE2M1;
-    default: return nullptr;
+    case NumberFormat::NvFp4:
+        return &kE2M1;
+    default:
+        return nullptr;
     }
 }
 

@@ -79,7 +79,8 @@ KernelResult<void> check(const BlockDenseStep &step, std::size_t channels)
 KernelResult<void> checkSteps(std::span<const OperatorStep> steps, std::size_t channels, std::span<const double> shift)
 {
     if (!shift.empty() && shift.size() != channels) {
-        return mismatch("a shift of " + std::to_string(shift.size()) + " channels; " + std::to_string(channels) + " were expected");
+        return mismatch("a shift of " + std::to_string(shift.size()) + " channels; " + std::to_string(channels) +
+                        " were expected");
     }
     for (const OperatorStep &step : steps) {
         if (auto ok = std::visit([channels](const auto &s) { return check(s, channels); }, step); !ok) {

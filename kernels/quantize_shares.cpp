@@ -58,7 +58,8 @@ public:
     bool needsCollecting(std::size_t row, std::size_t begin, std::size_t end, double bound) const
     {
         const bool padded = m_grid.tail == TailRule::Pad && m_layout.sharing == Sharing::Group && end - begin < m_layout.width;
-        const bool ignoring = m_request.exceptions && m_request.exceptions->keepExact && m_request.exceptions->stepIgnoresElements;
+        const bool ignoring =
+            m_request.exceptions && m_request.exceptions->keepExact && m_request.exceptions->stepIgnoresElements;
         return padded || ignoring || bound >= 0.0 || m_codes.castsInput || exactFlags(row);
     }
 
@@ -166,12 +167,12 @@ std::vector<ShareStep> sharedSteps(const StepFinder &finder, const ShareLayout &
 tl::unexpected<Status> unrepresentable(std::size_t share, const ShareStep &step)
 {
     char text[160];
-    std::snprintf(text, sizeof text, "unrepresentable scale %.9g of share %zu; a normal finite number was expected", step.step, share);
+    std::snprintf(text, sizeof text, "unrepresentable scale %.9g of share %zu; a normal finite number was expected", step.step,
+                  share);
     return tl::make_unexpected(Status{StatusCode::Unsupported, text});
 }
 
-template <class ErrorType>
-QuantizedArrays<ErrorType> exactCopy(ConstViewD matrix, bool wantCodes)
+template <class ErrorType> QuantizedArrays<ErrorType> exactCopy(ConstViewD matrix, bool wantCodes)
 {
     QuantizedArrays<ErrorType> out;
     out.reconstructed = MatrixD(matrix.rows, matrix.cols);
@@ -203,7 +204,8 @@ void quantizeRow(const StepFinder &finder, const QuantizeRequest &request, const
         if (layout.rowsAreIndependent()) {
             steps[share] = finder.ofRun(row, run, out.tensorScale, scratch);
         }
-        const ShareRun elements{matrix.row(row).data() + begin, end - begin, flags ? flags + begin : nullptr, finder.bound(share)};
+        const ShareRun elements{matrix.row(row).data() + begin, end - begin, flags ? flags + begin : nullptr,
+                                finder.bound(share)};
         CodedRun<ErrorType> coded{out.reconstructed.row(row).data() + begin, out.error.row(row).data() + begin, nullptr};
         if (request.wantCodes) {
             coded.codes = out.codes.row(row).data() + begin;

@@ -11,8 +11,7 @@ namespace planish {
 /// Runs body(i) for i in [0, count), in any order, possibly at once.
 using IndexLoop = std::function<void(std::size_t count, const std::function<void(std::size_t)> &body)>;
 
-template <class ErrorType>
-struct QuantizedArrays {
+template <class ErrorType> struct QuantizedArrays {
     MatrixD reconstructed;
     Matrix<ErrorType> error;
     std::vector<double> steps, zeros;

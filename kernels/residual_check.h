@@ -15,8 +15,8 @@ inline KernelResult<void> checkResidual(const Resident *activationError, const R
         return !part || (part->rows() == whole.rows() && part->cols() == whole.cols());
     };
     const bool fits = isLike(activationError, activation) && isLike(&activationQuantized, activation) &&
-                      isLike(weightError, weight) && activation.cols() == weight.cols() && reference.rows() == activation.rows() &&
-                      reference.cols() == weight.rows();
+                      isLike(weightError, weight) && activation.cols() == weight.cols() &&
+                      reference.rows() == activation.rows() && reference.cols() == weight.rows();
     if (fits) {
         return {};
     }
@@ -24,7 +24,8 @@ inline KernelResult<void> checkResidual(const Resident *activationError, const R
         return std::string("[").append(std::to_string(m.rows())).append(", ").append(std::to_string(m.cols())).append("]");
     };
     return tl::make_unexpected(Status{StatusCode::ShapeMismatch, "activation " + shape(activation) + ", weight " + shape(weight) +
-                                                                     " and product " + shape(reference) + " do not fit each other"});
+                                                                     " and product " + shape(reference) +
+                                                                     " do not fit each other"});
 }
 
 } // namespace planish

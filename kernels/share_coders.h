@@ -28,8 +28,7 @@ struct FloatCoder {
     double value(double v) const { return step * v; }
 };
 
-template <class Use>
-decltype(auto) withCoder(const CodeGrid &grid, const ShareStep &share, Use &&use)
+template <class Use> decltype(auto) withCoder(const CodeGrid &grid, const ShareStep &share, Use &&use)
 {
     if (grid.format) {
         return use(FloatCoder{share.step, grid.format->maxFinite, *grid.format});

@@ -13,10 +13,7 @@ constexpr double kTieTolerance = 1e-6; // near_ties of cli.md, "quantize"
 struct LaneSums {
     double zeroed[kLanes] = {}, saturated[kLanes] = {}, zeroedEnergy[kLanes] = {}, energy[kLanes] = {}, error[kLanes] = {};
 
-    static double total(const double (&v)[kLanes])
-    {
-        return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-    }
+    static double total(const double (&v)[kLanes]) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
     void addTo(QuantizeCounts &counts) const
     {
         counts.zeroed += static_cast<std::size_t>(total(zeroed));
@@ -97,8 +94,7 @@ bool nearTie(const CodeGrid &codes, const ShareStep &step, double x)
     return nearHalf(codes.roundsSum ? t + step.zero : t, kTieTolerance * std::max(1.0, std::fabs(t)));
 }
 
-template <class Coder>
-std::int16_t codeOf(const Coder &coder, const CodeGrid &codes, double x)
+template <class Coder> std::int16_t codeOf(const Coder &coder, const CodeGrid &codes, double x)
 {
     const double limited = coder.limited(coder.rounded(x));
     if (!codes.format) {
@@ -150,8 +146,9 @@ void codeRun(const NumberGrid &grid, const CodeGrid &codes, const ShareStep &ste
             const bool exact = run.exact && run.exact[i];
             const double input = codedInput(codes, run.values[i], run.bound);
             out.codes[i] = exact ? std::int16_t(0) : codeOf(coder, codes, input);
-            const bool halfExtreme = grid.dialect == Dialect::Half && isInteger(grid.format) &&
-                                     std::fabs(std::fabs(input / step.step) - (codes.highest + 0.5)) <= kTieTolerance * codes.highest;
+            const bool halfExtreme =
+                grid.dialect == Dialect::Half && isInteger(grid.format) &&
+                std::fabs(std::fabs(input / step.step) - (codes.highest + 0.5)) <= kTieTolerance * codes.highest;
             counts.nearTies += !exact && (halfExtreme || nearTie(codes, step, input)) ? 1 : 0;
             counts.nearTies += !exact && step.zeroAtTie ? 1 : 0; // a sum by definition: such an element may count twice
         }

@@ -10,15 +10,14 @@ namespace planish {
 
 /// One run of elements that share a step, as it lies in a row.
 struct ShareRun {
-    const double *values = nullptr;        ///< [count] as given
+    const double *values = nullptr; ///< [count] as given
     std::size_t count = 0;
-    const std::uint8_t *exact = nullptr;   ///< [count] flags of elements kept as they are, or null
-    double bound = -1.0;                   ///< values clamped to +-bound first; < 0 = no bound
+    const std::uint8_t *exact = nullptr; ///< [count] flags of elements kept as they are, or null
+    double bound = -1.0;                 ///< values clamped to +-bound first; < 0 = no bound
 };
 
 /// Where a run's results go; `codes` may be null.
-template <class ErrorType>
-struct CodedRun {
+template <class ErrorType> struct CodedRun {
     double *reconstructed = nullptr;
     ErrorType *errors = nullptr;
     std::int16_t *codes = nullptr;

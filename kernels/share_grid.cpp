@@ -22,10 +22,14 @@ bool isNormal(double v)
 double storedStep(double step, StepType type)
 {
     switch (type) {
-    case StepType::F64: return step;
-    case StepType::F32: return static_cast<double>(static_cast<float>(step));
-    case StepType::F16: return roundToHalf(step);
-    case StepType::Bf16: return roundToBfloat16(step);
+    case StepType::F64:
+        return step;
+    case StepType::F32:
+        return static_cast<double>(static_cast<float>(step));
+    case StepType::F16:
+        return roundToHalf(step);
+    case StepType::Bf16:
+        return roundToBfloat16(step);
     }
     return step;
 }
@@ -49,9 +53,12 @@ double symmetricStep(const NumberGrid &grid, Range range)
     const int bits = bitsOf(grid.format);
     const double q = (1 << (bits - 1)) - 1;
     switch (grid.dialect) {
-    case Dialect::Half: return largest / (((1 << bits) - 1) / 2.0);
-    case Dialect::Signed: return (range.hi > -range.lo ? -largest : largest) / (q + 1.0);
-    default: return largest / q;
+    case Dialect::Half:
+        return largest / (((1 << bits) - 1) / 2.0);
+    case Dialect::Signed:
+        return (range.hi > -range.lo ? -largest : largest) / (q + 1.0);
+    default:
+        return largest / q;
     }
 }
 
@@ -181,10 +188,14 @@ Range clippedRange(const NumberGrid &grid, std::span<const double> values, Range
         return range;
     }
     switch (grid.clip.kind) {
-    case ClipKind::Max: return range;
-    case ClipKind::Fixed: return {range.lo * grid.clip.value, range.hi * grid.clip.value};
-    case ClipKind::Percentile: return percentileRange(grid, values, range);
-    case ClipKind::Mse: return smallestErrorRange(grid, values, range);
+    case ClipKind::Max:
+        return range;
+    case ClipKind::Fixed:
+        return {range.lo * grid.clip.value, range.hi * grid.clip.value};
+    case ClipKind::Percentile:
+        return percentileRange(grid, values, range);
+    case ClipKind::Mse:
+        return smallestErrorRange(grid, values, range);
     }
     return range;
 }
@@ -238,10 +249,17 @@ ShareStep stepOfMxBlock(const NumberGrid &grid, double maxAbs)
     const int mantissaBits = format ? format->mantissaBits : 6;
     switch (grid.mxRule) {
     case MxRule::Floor:
-    case MxRule::FourThirds: break;
-    case MxRule::Even: scaleExponent += mantissa >= 1.75 ? 1 : 0; break;
-    case MxRule::EvenElem: scaleExponent += mantissa >= 2.0 - std::ldexp(1.0, -(mantissaBits + 1)) ? 1 : 0; break;
-    case MxRule::Ceil: scaleExponent += mantissa > std::ldexp(maxElement, -largest) ? 1 : 0; break;
+    case MxRule::FourThirds:
+        break;
+    case MxRule::Even:
+        scaleExponent += mantissa >= 1.75 ? 1 : 0;
+        break;
+    case MxRule::EvenElem:
+        scaleExponent += mantissa >= 2.0 - std::ldexp(1.0, -(mantissaBits + 1)) ? 1 : 0;
+        break;
+    case MxRule::Ceil:
+        scaleExponent += mantissa > std::ldexp(maxElement, -largest) ? 1 : 0;
+        break;
     }
     share.representable = std::isfinite(maxAbs) && scaleExponent <= 127; // above it the byte would be NaN
     scaleExponent = std::clamp(scaleExponent, -127, 127);

@@ -1,5 +1,6 @@
 // The step and the zero point of one share: range, clip rule, dialect, stored width, block scale rules. One source of truth
-// for every backend, so that codes agree bit for bit. Coding elements with a step: share_codes. Formulas: diagonal.md 2, formats.md.
+// for every backend, so that codes agree bit for bit. Coding elements with a step: share_codes. Formulas: diagonal.md 2,
+// formats.md.
 #pragma once
 
 #include <span>
@@ -11,14 +12,14 @@ namespace planish {
 
 /// What one share is coded with. `step` is the factor of a code: xhat = step * (code - zero), or step * float value.
 struct ShareStep {
-    double step = 1.0;      ///< negative in dialect signed when the extreme is positive
+    double step = 1.0; ///< negative in dialect signed when the extreme is positive
     double zero = 0.0;
-    double scale = 1.0;     ///< effective scale that is reported: step, but 2^E for mxint8 (step 2^E/64)
+    double scale = 1.0;      ///< effective scale that is reported: step, but 2^E for mxint8 (step 2^E/64)
     double multiplier = 0.0; ///< bitsandbytes: codes are rne(x * multiplier); 0 = divide
     bool degenerate = false; ///< zero range: step 1, zero code
     bool underflow = false;  ///< nvfp4: the block scale had to be raised to 2^-9
     bool representable = true;
-    bool zeroAtTie = false;  ///< -lo/step lies within 1e-6 of k + 1/2: every code of the share hangs on the last bit
+    bool zeroAtTie = false; ///< -lo/step lies within 1e-6 of k + 1/2: every code of the share hangs on the last bit
 };
 
 /// What elements are rounded to, derived once from a grid.

@@ -17,17 +17,23 @@ struct ShareLayout {
     std::size_t shares() const
     {
         switch (sharing) {
-        case Sharing::Tensor: return 1;
-        case Sharing::Channel: return cols;
-        default: return rows * perRow;
+        case Sharing::Tensor:
+            return 1;
+        case Sharing::Channel:
+            return cols;
+        default:
+            return rows * perRow;
         }
     }
     std::size_t shareOf(std::size_t row, std::size_t run) const
     {
         switch (sharing) {
-        case Sharing::Tensor: return 0;
-        case Sharing::Channel: return run;
-        default: return row * perRow + run;
+        case Sharing::Tensor:
+            return 0;
+        case Sharing::Channel:
+            return run;
+        default:
+            return row * perRow + run;
         }
     }
     std::size_t runBegin(std::size_t run) const { return run * width; }

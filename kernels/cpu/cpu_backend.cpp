@@ -46,8 +46,8 @@ public:
         return copy;
     }
 
-    KernelResult<ResidentPtr> transform(const Resident &matrix, std::span<const double> shift, std::span<const OperatorStep> steps,
-                                        Side side) const override
+    KernelResult<ResidentPtr> transform(const Resident &matrix, std::span<const double> shift,
+                                        std::span<const OperatorStep> steps, Side side) const override
     {
         if (auto ok = checkSteps(steps, matrix.cols(), shift); !ok) {
             return tl::make_unexpected(ok.error());
@@ -83,8 +83,12 @@ public:
         if (!arrays) {
             return tl::make_unexpected(arrays.error());
         }
-        return Quantized{keep(std::move(arrays->reconstructed)), std::make_shared<CpuMatrix>(std::move(arrays->error)),
-                         std::move(arrays->steps), std::move(arrays->zeros), std::move(arrays->codes), arrays->counts,
+        return Quantized{keep(std::move(arrays->reconstructed)),
+                         std::make_shared<CpuMatrix>(std::move(arrays->error)),
+                         std::move(arrays->steps),
+                         std::move(arrays->zeros),
+                         std::move(arrays->codes),
+                         arrays->counts,
                          arrays->tensorScale};
     }
 
@@ -135,7 +139,8 @@ BackendInfo describe(int threads)
     const int used = threads > 0 ? std::min(threads, cores) : cores;
     const Int8SelfTest test = selfTestInt8Gemm();
     return {"cpu", "CPU, " + std::to_string(used) + " of " + std::to_string(cores) + " cores, " + instructionSet(), true,
-            test.sentence + (rowsIgnoreTheirPlace() ? "" : "; a row's float error may change its last bits with its place in a tile")};
+            test.sentence +
+                (rowsIgnoreTheirPlace() ? "" : "; a row's float error may change its last bits with its place in a tile")};
 }
 
 std::shared_ptr<const Backend> makeCpuBackend(int threads)

@@ -20,8 +20,7 @@ using Floats = hn::ScalableTag<float>;
 using Vec = hn::Vec<Floats>;
 
 /// Stages of strides S, 2S, ... inside `kCount` vectors held in registers: unrolled by template, loops would go through memory.
-template <std::size_t kStride, std::size_t kCount>
-HWY_INLINE void butterflyStages(Vec (&v)[kCount])
+template <std::size_t kStride, std::size_t kCount> HWY_INLINE void butterflyStages(Vec (&v)[kCount])
 {
     if constexpr (kStride < kCount) {
 #pragma GCC unroll 16
@@ -35,15 +34,13 @@ HWY_INLINE void butterflyStages(Vec (&v)[kCount])
     }
 }
 
-template <std::size_t kCount>
-HWY_INLINE void butterflies(Vec (&v)[kCount])
+template <std::size_t kCount> HWY_INLINE void butterflies(Vec (&v)[kCount])
 {
     butterflyStages<1>(v);
 }
 
 /// The partner `kStride` lanes away.
-template <std::size_t kStride>
-HWY_INLINE Vec partnerOf(Floats df, Vec v)
+template <std::size_t kStride> HWY_INLINE Vec partnerOf(Floats df, Vec v)
 {
     if constexpr (kStride == 1) {
         return hn::Shuffle2301(v);
@@ -60,7 +57,8 @@ HWY_INLINE Vec partnerOf(Floats df, Vec v)
 /// (a product with +-1 is exact).
 class LaneStages {
 public:
-    HWY_INLINE explicit LaneStages(Floats df) : m_sign1(signs<1>(df)), m_sign2(signs<2>(df)), m_sign4(signs<4>(df)), m_sign8(signs<8>(df))
+    HWY_INLINE explicit LaneStages(Floats df)
+        : m_sign1(signs<1>(df)), m_sign2(signs<2>(df)), m_sign4(signs<4>(df)), m_sign8(signs<8>(df))
     {
     }
     HWY_INLINE Vec operator()(Floats df, Vec v) const
@@ -77,8 +75,7 @@ public:
     }
 
 private:
-    template <std::size_t kStride>
-    static HWY_INLINE Vec signs(Floats df)
+    template <std::size_t kStride> static HWY_INLINE Vec signs(Floats df)
     {
         const hn::RebindToUnsigned<Floats> du;
         const auto bit = hn::ShiftLeft<31 - hwy::FloorLog2(kStride)>(hn::Iota(du, 0u));
@@ -88,8 +85,7 @@ private:
 };
 
 /// kCount vectors that lie `stride` floats apart, for every vector of the `stride` floats; from `in` to `out`.
-template <std::size_t kCount>
-HWY_INLINE void strided(const float *in, float *out, std::size_t stride)
+template <std::size_t kCount> HWY_INLINE void strided(const float *in, float *out, std::size_t stride)
 {
     const Floats df;
     for (std::size_t j = 0; j < stride; j += hn::Lanes(df)) {
@@ -147,10 +143,18 @@ HWY_INLINE const float *upperStages(const float *in, float *work, std::size_t le
         const std::size_t radix = left >= kRadix ? kRadix : left;
         for (std::size_t begin = 0; begin < length; begin += stride * radix) {
             switch (radix) {
-            case 16: strided<kRadix>(in + begin, work + begin, stride); break;
-            case 8: strided<8>(in + begin, work + begin, stride); break;
-            case 4: strided<4>(in + begin, work + begin, stride); break;
-            default: strided<2>(in + begin, work + begin, stride); break;
+            case 16:
+                strided<kRadix>(in + begin, work + begin, stride);
+                break;
+            case 8:
+                strided<8>(in + begin, work + begin, stride);
+                break;
+            case 4:
+                strided<4>(in + begin, work + begin, stride);
+                break;
+            default:
+                strided<2>(in + begin, work + begin, stride);
+                break;
             }
         }
         in = work;

@@ -18,7 +18,8 @@ void multiplyByEigen(const float *a, const float *b, std::size_t rows, std::size
 {
     using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const auto m = static_cast<Eigen::Index>(rows), n = static_cast<Eigen::Index>(outputs), k = static_cast<Eigen::Index>(depth);
-    Eigen::Map<RowMajor>(c, m, n).noalias() = Eigen::Map<const RowMajor>(a, m, k) * Eigen::Map<const RowMajor>(b, n, k).transpose();
+    Eigen::Map<RowMajor>(c, m, n).noalias() =
+        Eigen::Map<const RowMajor>(a, m, k) * Eigen::Map<const RowMajor>(b, n, k).transpose();
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 
 namespace planish::cpu {
 
-inline constexpr std::size_t kGemmTileRows = 256;    ///< part of every float result: never change it without the goldens
+inline constexpr std::size_t kGemmTileRows = 256; ///< part of every float result: never change it without the goldens
 inline constexpr std::size_t kGemmTileOutputs = 512;
 
 /// Scratch of one thread.

@@ -19,8 +19,8 @@ public:
     std::size_t cols() const override { return m_cols; }
 
     bool isDouble() const { return m_isDouble; }
-    ConstViewD doubles() const { return m_doubles.view(); }   ///< only when isDouble()
-    ConstViewF floats(const Workers &workers) const;          ///< rounded once, kept
+    ConstViewD doubles() const { return m_doubles.view(); } ///< only when isDouble()
+    ConstViewF floats(const Workers &workers) const;        ///< rounded once, kept
 
 private:
     std::size_t m_rows, m_cols;

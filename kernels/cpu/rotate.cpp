@@ -78,7 +78,8 @@ void applySteps(MatrixView<double> tile, std::span<const OperatorStep> steps, Si
 
 std::size_t rowsPerTile(std::span<const OperatorStep> steps)
 {
-    const bool multiplies = std::ranges::any_of(steps, [](const OperatorStep &s) { return std::holds_alternative<BlockDenseStep>(s); });
+    const bool multiplies =
+        std::ranges::any_of(steps, [](const OperatorStep &s) { return std::holds_alternative<BlockDenseStep>(s); });
     return multiplies ? 128 : 8;
 }
 

@@ -18,7 +18,8 @@ Matrix<std::int8_t> extremeCodes(std::size_t rows, std::size_t depth, std::size_
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t k = 0; k < depth; ++k) {
             // Mostly equal signs: neighbouring products add up beyond 16 bits, where pair sums saturate.
-            codes(r, k) = static_cast<std::int8_t>((r + phase) % 3 == 2 && k % 5 == 0 ? -127 : 127 - static_cast<int>((r * k) % 3));
+            codes(r, k) =
+                static_cast<std::int8_t>((r + phase) % 3 == 2 && k % 5 == 0 ? -127 : 127 - static_cast<int>((r * k) % 3));
         }
     }
     return codes;
@@ -67,7 +68,8 @@ void throughFloat(MatrixView<const std::int8_t> a, MatrixView<const std::int8_t>
             gemm.multiply(widened(a, row, rows, kGemmTileRows).data(), weights.data(), outputs, tile.data(), scratch);
             for (std::size_t r = 0; r < rows; ++r) {
                 std::transform(tile.begin() + static_cast<std::ptrdiff_t>(r * outputs),
-                               tile.begin() + static_cast<std::ptrdiff_t>((r + 1) * outputs), out.row(row + r).begin() + static_cast<std::ptrdiff_t>(output),
+                               tile.begin() + static_cast<std::ptrdiff_t>((r + 1) * outputs),
+                               out.row(row + r).begin() + static_cast<std::ptrdiff_t>(output),
                                [](float v) { return static_cast<std::int32_t>(v); });
             }
         }
@@ -117,8 +119,9 @@ KernelResult<Matrix<std::int32_t>> integerProduct(MatrixView<const std::int8_t> 
                                                   IntegerPath path)
 {
     if (a.cols != b.cols || a.stride != a.cols || b.stride != b.cols || a.cols > kLargestDepth) {
-        return tl::make_unexpected(Status{StatusCode::ShapeMismatch, "an integer product expected contiguous codes of equal depth, "
-                                                                     "at most 131071"});
+        return tl::make_unexpected(Status{StatusCode::ShapeMismatch,
+                                          "an integer product expected contiguous codes of equal depth, "
+                                          "at most 131071"});
     }
     Matrix<std::int32_t> out(a.rows, b.rows);
     if (out.empty()) {

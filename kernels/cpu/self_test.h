@@ -11,9 +11,9 @@ namespace planish::cpu {
 enum class IntegerPath { Int8, Float32 }; ///< the library's s8 s8 s32, or codes through a float product
 
 struct Int8SelfTest {
-    bool passed = false;      ///< extreme codes gave the exact sums
+    bool passed = false; ///< extreme codes gave the exact sums
     IntegerPath path = IntegerPath::Float32;
-    std::string sentence;     ///< "int8 products exact", or what is done instead
+    std::string sentence; ///< "int8 products exact", or what is done instead
 };
 
 /// Multiplies extreme codes (|q| <= 127, depth 256) and compares with exact sums; about a millisecond, no state.

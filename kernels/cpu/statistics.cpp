@@ -25,8 +25,7 @@ using cpu::TileInput;
 constexpr std::size_t kSegmentRows = kStatTileRows; ///< one task
 constexpr std::size_t kPatterns = 32768;
 
-template <class Integer>
-double valueOf(StoredKind kind, Integer pattern)
+template <class Integer> double valueOf(StoredKind kind, Integer pattern)
 {
     if constexpr (sizeof(Integer) == 2) {
         const auto bits = static_cast<std::uint16_t>(pattern);
@@ -39,8 +38,7 @@ double valueOf(StoredKind kind, Integer pattern)
 }
 
 /// Largest pattern whose value is at most tau, -1 when there is none: patterns of |x| order like the values.
-template <class Integer>
-PatternLimits<Integer> limitsOf(StoredKind kind, double tau)
+template <class Integer> PatternLimits<Integer> limitsOf(StoredKind kind, double tau)
 {
     PatternLimits<Integer> limits;
     limits.infinite = kind == StoredKind::F16    ? Integer(0x7C00)
@@ -76,10 +74,11 @@ struct SegmentResult {
     std::int64_t firstRow = -1, firstChannel = -1;
 };
 
-template <class Integer>
-class SegmentScan {
+template <class Integer> class SegmentScan {
 public:
-    SegmentScan(StoredKind kind, double tau) : m_kind(kind), m_limits(limitsOf<Integer>(kind, tau)), m_tile(new StatTile<Integer>) {}
+    SegmentScan(StoredKind kind, double tau) : m_kind(kind), m_limits(limitsOf<Integer>(kind, tau)), m_tile(new StatTile<Integer>)
+    {
+    }
 
     /// Folds the rows of `in` (up to kSegmentRows x kStatTileChannels).
     SegmentResult scan(const TileInput &in, cpu::HistogramPair histogram)
@@ -87,7 +86,8 @@ public:
         SegmentResult result;
         result.channels = ChannelFold(in.channels);
         for (std::size_t row = 0; row < in.rows; row += kStatTileRows) {
-            const TileInput part{in.data + row * in.strideBytes, std::min(kStatTileRows, in.rows - row), in.channels, in.strideBytes};
+            const TileInput part{in.data + row * in.strideBytes, std::min(kStatTileRows, in.rows - row), in.channels,
+                                 in.strideBytes};
             clear(part);
             const std::size_t done = cpu::fillTileVector(m_kind, part, m_limits, *m_tile, histogram);
             addScalar(part, done, part.channels);
@@ -287,12 +287,14 @@ void mergeChannels(const ChannelFold &from, std::size_t first, BlockStatistics &
         const std::size_t k = first + c;
         into.minimum[k] = std::min(into.minimum[k], from.lowest[c]);
         into.maximum[k] = std::max(into.maximum[k], from.highest[c]);
-        into.maxAbs[k] = into.minimum[k] <= into.maximum[k] ? std::max(std::fabs(into.minimum[k]), std::fabs(into.maximum[k])) : 0.0;
+        into.maxAbs[k] =
+            into.minimum[k] <= into.maximum[k] ? std::max(std::fabs(into.minimum[k]), std::fabs(into.maximum[k])) : 0.0;
         into.sum[k] += from.sum[c];
         into.sumAbs[k] += from.sumAbs[c];
         into.energy[k] += from.energy[c];
-        const CentralMoments after = merged({static_cast<double>(into.finite[k]), into.mean[k], into.m2[k], into.m3[k], into.m4[k]},
-                                            {from.finite[c], from.mean[c], from.m2[c], from.m3[c], from.m4[c]});
+        const CentralMoments after =
+            merged({static_cast<double>(into.finite[k]), into.mean[k], into.m2[k], into.m3[k], into.m4[k]},
+                   {from.finite[c], from.mean[c], from.m2[c], from.m3[c], from.m4[c]});
         into.mean[k] = after.mean;
         into.m2[k] = after.m2;
         into.m3[k] = after.m3;

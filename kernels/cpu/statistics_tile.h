@@ -13,30 +13,25 @@ inline constexpr std::size_t kStatTileRows = 1024;    ///< counts fit in 16 bits
 inline constexpr std::size_t kStatTileChannels = 256; ///< accumulators and pivots stay in the first-level cache
 
 /// Integers of the stored width: patterns of |x| and order-preserving images of x compare exactly and without widening.
-template <class Stored>
-struct StoredInteger;
-template <>
-struct StoredInteger<std::uint16_t> {
+template <class Stored> struct StoredInteger;
+template <> struct StoredInteger<std::uint16_t> {
     using Type = std::int16_t;
 };
-template <>
-struct StoredInteger<float> {
+template <> struct StoredInteger<float> {
     using Type = std::int32_t;
 };
-template <>
-struct StoredInteger<double> {
+template <> struct StoredInteger<double> {
     using Type = std::int64_t;
 };
 
-/// Thresholds as patterns: |x| > tau <=> pattern > over, |x| >= tau <=> pattern > overOrEqual, not finite <=> pattern >= infinite.
-template <class Integer>
-struct PatternLimits {
+/// Thresholds as patterns: |x| > tau <=> pattern > over, |x| >= tau <=> pattern > overOrEqual, not finite <=> pattern >=
+/// infinite.
+template <class Integer> struct PatternLimits {
     Integer over = 0, overOrEqual = 0, infinite = 0;
 };
 
 /// One tile, raw. Integers where order is all that counts, doubles for sums; d = x - pivot.
-template <class Integer>
-struct alignas(64) StatTile {
+template <class Integer> struct alignas(64) StatTile {
     Integer lowest[kStatTileChannels], highest[kStatTileChannels]; ///< order-preserving images
     Integer over[kStatTileChannels], overOrEqual[kStatTileChannels];
     double pivot[kStatTileChannels], s1[kStatTileChannels], s2[kStatTileChannels], s3[kStatTileChannels], s4[kStatTileChannels];
@@ -47,8 +42,7 @@ struct alignas(64) StatTile {
 };
 
 /// x <-> integer of the same order (two's complement from sign and magnitude); its own inverse.
-template <class Integer>
-Integer ordered(Integer pattern)
+template <class Integer> Integer ordered(Integer pattern)
 {
     constexpr int kShift = 8 * sizeof(Integer) - 1;
     constexpr Integer kMagnitude = static_cast<Integer>(~(std::uint64_t(1) << kShift));

@@ -48,8 +48,7 @@ struct LoadDouble {
     HWY_INLINE VecD operator()(const std::int64_t *p) const { return hn::LoadU(Doubles(), reinterpret_cast<const double *>(p)); }
 };
 
-template <class Integer>
-HWY_INLINE const Integer *rowOf(const TileInput &in, std::size_t row)
+template <class Integer> HWY_INLINE const Integer *rowOf(const TileInput &in, std::size_t row)
 {
     return reinterpret_cast<const Integer *>(in.data + row * in.strideBytes);
 }
@@ -129,8 +128,8 @@ HWY_INLINE void countPatterns(const std::uint16_t *magnitudes, std::size_t count
 }
 
 template <std::size_t kRows, class Integer, class Load>
-HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vectorised, Load load, const PatternLimits<Integer> &limits,
-                        StatTile<Integer> &tile, HistogramPair histogram)
+HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vectorised, Load load,
+                        const PatternLimits<Integer> &limits, StatTile<Integer> &tile, HistogramPair histogram)
 {
     const hn::ScalableTag<Integer> di;
     const Doubles dd;
@@ -198,7 +197,8 @@ HWY_INLINE std::size_t fill(const TileInput &in, Load load, const PatternLimits<
 std::size_t fill16(StoredKind kind, const TileInput &in, const PatternLimits<std::int16_t> &limits, StatTile<std::int16_t> &tile,
                    HistogramPair histogram)
 {
-    return kind == StoredKind::F16 ? fill(in, LoadHalf(), limits, tile, histogram) : fill(in, LoadBfloat(), limits, tile, histogram);
+    return kind == StoredKind::F16 ? fill(in, LoadHalf(), limits, tile, histogram)
+                                   : fill(in, LoadBfloat(), limits, tile, histogram);
 }
 
 std::size_t fill32(const TileInput &in, const PatternLimits<std::int32_t> &limits, StatTile<std::int32_t> &tile)
@@ -227,14 +227,14 @@ std::size_t fillTileVector(StoredKind kind, const TileInput &in, const PatternLi
     return HWY_DYNAMIC_DISPATCH(fill16)(kind, in, limits, tile, histogram);
 }
 
-std::size_t fillTileVector(StoredKind, const TileInput &in, const PatternLimits<std::int32_t> &limits, StatTile<std::int32_t> &tile,
-                           HistogramPair)
+std::size_t fillTileVector(StoredKind, const TileInput &in, const PatternLimits<std::int32_t> &limits,
+                           StatTile<std::int32_t> &tile, HistogramPair)
 {
     return HWY_DYNAMIC_DISPATCH(fill32)(in, limits, tile);
 }
 
-std::size_t fillTileVector(StoredKind, const TileInput &in, const PatternLimits<std::int64_t> &limits, StatTile<std::int64_t> &tile,
-                           HistogramPair)
+std::size_t fillTileVector(StoredKind, const TileInput &in, const PatternLimits<std::int64_t> &limits,
+                           StatTile<std::int64_t> &tile, HistogramPair)
 {
     return HWY_DYNAMIC_DISPATCH(fill64)(in, limits, tile);
 }

@@ -1,12 +1,23 @@
 #include "kernels/cpu/workers.h"
 
+#include <optional>
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 namespace planish::cpu {
 
 struct Workers::Arena {
-    explicit Arena(int threads) : arena(threads) {}
+    explicit Arena(int threads) : arena(threads)
+    {
+        // More threads than cores is slow but lawful (tests ask for it); without the permit the library prints a warning.
+        if (threads > tbb::info::default_concurrency()) {
+            permit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+        }
+    }
+    std::optional<tbb::global_control> permit;
     mutable tbb::task_arena arena;
 };
 

@@ -25,8 +25,8 @@ public:
 
     KernelResult<MatrixD> download(const Resident &matrix) const override { return valuesOf(matrix); }
 
-    KernelResult<ResidentPtr> transform(const Resident &matrix, std::span<const double> shift, std::span<const OperatorStep> steps,
-                                        Side side) const override
+    KernelResult<ResidentPtr> transform(const Resident &matrix, std::span<const double> shift,
+                                        std::span<const OperatorStep> steps, Side side) const override
     {
         if (auto ok = checkSteps(steps, matrix.cols(), shift); !ok) {
             return tl::make_unexpected(ok.error());
@@ -54,8 +54,13 @@ public:
         if (!arrays) {
             return tl::make_unexpected(arrays.error());
         }
-        return Quantized{keep(std::move(arrays->reconstructed)), keep(std::move(arrays->error)), std::move(arrays->steps),
-                         std::move(arrays->zeros), std::move(arrays->codes), arrays->counts, arrays->tensorScale};
+        return Quantized{keep(std::move(arrays->reconstructed)),
+                         keep(std::move(arrays->error)),
+                         std::move(arrays->steps),
+                         std::move(arrays->zeros),
+                         std::move(arrays->codes),
+                         arrays->counts,
+                         arrays->tensorScale};
     }
 
     KernelResult<ResidentPtr> product(const Resident &a, const Resident &b) const override
@@ -76,8 +81,8 @@ public:
         }
         const auto viewOf = [](const Resident *matrix) { return matrix ? valuesOf(*matrix).view() : ConstViewD{}; };
         return planish::reference::residual({viewOf(activationError), viewOf(&activation), viewOf(&activationQuantized),
-                                    viewOf(weightError), viewOf(&weight), viewOf(&reference)},
-                                   detail, stop);
+                                             viewOf(weightError), viewOf(&weight), viewOf(&reference)},
+                                            detail, stop);
     }
 };
 

@@ -19,7 +19,8 @@ static void addElement(BlockStatistics &into, std::size_t channel, double x, std
     into.energy[channel] += x * x;
     into.overTau[channel] += a > into.tau ? 1 : 0;
     into.overTauOrEqual[channel] += a >= into.tau ? 1 : 0;
-    const CentralMoments before{static_cast<double>(into.finite[channel]), into.mean[channel], into.m2[channel], into.m3[channel], into.m4[channel]};
+    const CentralMoments before{static_cast<double>(into.finite[channel]), into.mean[channel], into.m2[channel], into.m3[channel],
+                                into.m4[channel]};
     const CentralMoments after = merged(before, {1.0, x, 0.0, 0.0, 0.0});
     ++into.finite[channel];
     into.mean[channel] = after.mean;

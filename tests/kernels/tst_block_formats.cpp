@@ -135,8 +135,9 @@ private:
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const int golden = element ? signedCode(static_cast<std::uint32_t>(expected.data()[i]), *element)
                                        : static_cast<int>(expected.data()[i]);
-            QVERIFY2(back.result.codes.data()[i] == golden, qPrintable(QString::fromStdString(entry.at("codes")) + QString(" element %1: %2, expected %3")
-                                                                           .arg(i).arg(back.result.codes.data()[i]).arg(golden)));
+            QVERIFY2(back.result.codes.data()[i] == golden,
+                     qPrintable(QString::fromStdString(entry.at("codes")) +
+                                QString(" element %1: %2, expected %3").arg(i).arg(back.result.codes.data()[i]).arg(golden)));
         }
     }
 

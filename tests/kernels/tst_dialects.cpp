@@ -70,7 +70,8 @@ private slots:
     }
     void halfDialectIsNotOdd()
     {
-        const auto back = quantize(matrixOf({{1, .375, 0, -.125, -.5, -1.75}}), {.grid = gridWith(NumberFormat::Int4, Dialect::Half)});
+        const auto back =
+            quantize(matrixOf({{1, .375, 0, -.125, -.5, -1.75}}), {.grid = gridWith(NumberFormat::Int4, Dialect::Half)});
         QCOMPARE(test::codesOf(back), (std::vector<int>{4, 2, 0, -1, -2, -8}));
     }
     void rawDialectDestroysOneSidedGroups()
@@ -125,8 +126,8 @@ private slots:
     }
     void zeroShareHasStepOneAndZeroCode()
     {
-        for (const Dialect dialect : {Dialect::Narrow, Dialect::Mixed, Dialect::Half, Dialect::Offset, Dialect::Signed, Dialect::Zero,
-                                      Dialect::Raw, Dialect::Free}) {
+        for (const Dialect dialect : {Dialect::Narrow, Dialect::Mixed, Dialect::Half, Dialect::Offset, Dialect::Signed,
+                                      Dialect::Zero, Dialect::Raw, Dialect::Free}) {
             const auto back = quantize(matrixOf({{0, -0.0, 0}}), {.grid = gridWith(NumberFormat::Int4, dialect)});
             QCOMPARE(back.result.steps, std::vector<double>{1.0});
             QCOMPARE(test::codesOf(back), (std::vector<int>{0, 0, 0}));

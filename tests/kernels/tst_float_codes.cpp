@@ -26,7 +26,8 @@ private slots:
             QCOMPARE(golden.size(), std::size_t(2) << (format->exponentBits + format->mantissaBits));
             for (std::size_t code = 0; code < golden.size(); ++code) {
                 const double value = decodeFloat(static_cast<std::uint32_t>(code), *format), expected = golden.data()[code];
-                QVERIFY2(std::isnan(expected) ? std::isnan(value) : value == expected && std::signbit(value) == std::signbit(expected),
+                QVERIFY2(std::isnan(expected) ? std::isnan(value)
+                                              : value == expected && std::signbit(value) == std::signbit(expected),
                          qPrintable(QString("%1 code %2").arg(name).arg(code)));
             }
         }
@@ -34,7 +35,8 @@ private slots:
     void everyInputEncodesAsTheGpu()
     {
         for (const auto &[name, format] : kFormats) {
-            for (const auto &[input, codes] : {std::pair{"input_f32", "encode_saturate"}, {"input_f64", "encode_saturate_from_f64"}}) {
+            for (const auto &[input, codes] :
+                 {std::pair{"input_f32", "encode_saturate"}, {"input_f64", "encode_saturate_from_f64"}}) {
                 const MatrixD x = m_goldens.matrix(blob(name, input)), expected = m_goldens.matrix(blob(name, codes));
                 QVERIFY(x.size() > 40);
                 for (std::size_t i = 0; i < x.size(); ++i) {

@@ -53,14 +53,16 @@ private slots:
                 QVERIFY2(distance <= 1, qPrintable(QString::fromStdString(entry.at("name"))));
                 different += distance;
             }
-            QVERIFY2(different <= entry.at("near_ties").get<int>(), qPrintable(QString::fromStdString(entry.at("name")) + QString(": %1").arg(different)));
+            QVERIFY2(different <= entry.at("near_ties").get<int>(),
+                     qPrintable(QString::fromStdString(entry.at("name")) + QString(": %1").arg(different)));
         }
     }
 
 private:
     void compare(const nlohmann::json &entry, const test::QuantizedBack &back)
     {
-        const QByteArray name = QByteArray::fromStdString(entry.at("input").get<std::string>() + " " + entry.at("spec").get<std::string>());
+        const QByteArray name =
+            QByteArray::fromStdString(entry.at("input").get<std::string>() + " " + entry.at("spec").get<std::string>());
         const QuantizeCounts &counts = back.result.counts;
         long sum = 0, sumAbs = 0;
         for (const int code : test::codesOf(back)) {
@@ -71,9 +73,13 @@ private:
         for (const double step : back.result.steps) {
             checksum += step;
         }
-        const auto near = [](double value, double expected, double relative) { return std::fabs(value - expected) <= relative * std::fabs(expected); };
+        const auto near = [](double value, double expected, double relative) {
+            return std::fabs(value - expected) <= relative * std::fabs(expected);
+        };
         QVERIFY2(sum == entry.at("sum_codes").get<long>() && sumAbs == entry.at("sum_abs_codes").get<long>(), name);
-        QVERIFY2(near(checksum, entry.at("scale_checksum"), 1e-12) && back.result.steps.size() == entry.at("scale_count").get<std::size_t>(), name);
+        QVERIFY2(near(checksum, entry.at("scale_checksum"), 1e-12) &&
+                     back.result.steps.size() == entry.at("scale_count").get<std::size_t>(),
+                 name);
         QVERIFY2(near(counts.squaredError, entry.at("squared_error"), 1e-12), name);
         QVERIFY2(near(std::sqrt(counts.squaredError / counts.energy), entry.at("relative_frobenius"), 1e-12), name);
         const auto elements = static_cast<double>(counts.elements);

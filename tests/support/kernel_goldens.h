@@ -41,8 +41,7 @@ public:
     }
 
 private:
-    template <class T>
-    static double read(const char *data, std::size_t i)
+    template <class T> static double read(const char *data, std::size_t i)
     {
         T value;
         std::memcpy(&value, data + i * sizeof value, sizeof value);
@@ -71,13 +70,25 @@ private:
 
 inline NumberFormat formatNamed(const std::string &name)
 {
-    static const std::map<std::string, NumberFormat> kFormats = {
-        {"int2", NumberFormat::Int2}, {"int3", NumberFormat::Int3}, {"int4", NumberFormat::Int4}, {"int5", NumberFormat::Int5},
-        {"int6", NumberFormat::Int6}, {"int7", NumberFormat::Int7}, {"int8", NumberFormat::Int8},
-        {"fp8_e4m3", NumberFormat::Fp8E4M3}, {"fp8_e5m2", NumberFormat::Fp8E5M2}, {"fp6_e2m3", NumberFormat::Fp6E2M3},
-        {"fp6_e3m2", NumberFormat::Fp6E3M2}, {"fp4_e2m1", NumberFormat::Fp4E2M1}, {"mxfp4", NumberFormat::MxFp4},
-        {"mxfp6_e2m3", NumberFormat::MxFp6E2M3}, {"mxfp6_e3m2", NumberFormat::MxFp6E3M2}, {"mxfp8_e4m3", NumberFormat::MxFp8E4M3},
-        {"mxfp8_e5m2", NumberFormat::MxFp8E5M2}, {"mxint8", NumberFormat::MxInt8}, {"nvfp4", NumberFormat::NvFp4}};
+    static const std::map<std::string, NumberFormat> kFormats = {{"int2", NumberFormat::Int2},
+                                                                 {"int3", NumberFormat::Int3},
+                                                                 {"int4", NumberFormat::Int4},
+                                                                 {"int5", NumberFormat::Int5},
+                                                                 {"int6", NumberFormat::Int6},
+                                                                 {"int7", NumberFormat::Int7},
+                                                                 {"int8", NumberFormat::Int8},
+                                                                 {"fp8_e4m3", NumberFormat::Fp8E4M3},
+                                                                 {"fp8_e5m2", NumberFormat::Fp8E5M2},
+                                                                 {"fp6_e2m3", NumberFormat::Fp6E2M3},
+                                                                 {"fp6_e3m2", NumberFormat::Fp6E3M2},
+                                                                 {"fp4_e2m1", NumberFormat::Fp4E2M1},
+                                                                 {"mxfp4", NumberFormat::MxFp4},
+                                                                 {"mxfp6_e2m3", NumberFormat::MxFp6E2M3},
+                                                                 {"mxfp6_e3m2", NumberFormat::MxFp6E3M2},
+                                                                 {"mxfp8_e4m3", NumberFormat::MxFp8E4M3},
+                                                                 {"mxfp8_e5m2", NumberFormat::MxFp8E5M2},
+                                                                 {"mxint8", NumberFormat::MxInt8},
+                                                                 {"nvfp4", NumberFormat::NvFp4}};
     return kFormats.at(name);
 }
 
@@ -99,7 +110,8 @@ inline NumberGrid gridOf(const nlohmann::json &entry)
         {"signed", Dialect::Signed}, {"zero", Dialect::Zero},   {"raw", Dialect::Raw},   {"free", Dialect::Free}};
     static const std::map<std::string, Sharing> kSharings = {
         {"row", Sharing::Row}, {"tensor", Sharing::Tensor}, {"channel", Sharing::Channel}, {"group", Sharing::Group}};
-    static const std::map<std::string, StepType> kSteps = {{"f32", StepType::F32}, {"f16", StepType::F16}, {"bf16", StepType::Bf16}};
+    static const std::map<std::string, StepType> kSteps = {
+        {"f32", StepType::F32}, {"f16", StepType::F16}, {"bf16", StepType::Bf16}};
     NumberGrid grid;
     grid.format = formatNamed(entry.at("format"));
     grid.sharing = kSharings.at(entry.value("sharing", std::string("row")));
