@@ -8,6 +8,7 @@
 #include "core/methods/kernel_result.h"
 #include "core/methods/product_weights.h"
 #include "core/quant/clip_rule.h"
+#include "kernels/share_codes.h"
 
 namespace planish {
 namespace {

@@ -52,16 +52,4 @@ void scatterRows(ResidualSums &whole, const ResidualSums &part, const std::vecto
     }
 }
 
-void addCounts(QuantizeCounts &whole, const QuantizeCounts &part)
-{
-    whole.elements += part.elements;
-    whole.zeroed += part.zeroed;
-    whole.saturated += part.saturated;
-    whole.zeroedEnergy += part.zeroedEnergy;
-    whole.energy += part.energy;
-    whole.squaredError += part.squaredError;
-    whole.degenerateShares += part.degenerateShares;
-    whole.scaleUnderflow += part.scaleUnderflow;
-}
-
 } // namespace planish

@@ -11,7 +11,5 @@ namespace planish {
 void appendConsumer(ResidualSums &whole, const ResidualSums &part);
 /// `part` holds the rows `rows` of `total` rows and the same outputs.
 void scatterRows(ResidualSums &whole, const ResidualSums &part, const std::vector<std::size_t> &rows, std::size_t total);
-/// Sums of counts; used over consumers and units.
-void addCounts(QuantizeCounts &whole, const QuantizeCounts &part);
 
 } // namespace planish
