@@ -58,6 +58,26 @@ void addCandidateFlags(App &verb, Arguments &a)
     addExplicitRows(verb, a);
 }
 
+void addExplorerVerbs(App &app, Arguments &a)
+{
+    App *diff = app.add_subcommand("diff", "two dumps side by side, edge by edge");
+    addFile(*diff, a, "A B", 2);
+    diff->add_option("--edge", a.edges)->expected(1)->take_all();
+    diff->add_option("--csv", a.csv);
+
+    App *intervene = app.add_subcommand("intervene", "change something, measure what becomes of the output");
+    addFile(*intervene, a, "FILE");
+    intervene->add_option("--weights", a.weights);
+    intervene->add_option("--edge", a.edges)->required()->expected(1)->take_all();
+    intervene->add_option("--target", a.target, "channels:3,247 tokens:0 positions:0 value:R,C weight:NAME,J,K finding:ID")->required();
+    intervene->add_option("--action", a.action, "zero, mean, clip=V, preserve, isolate or write_back")->required();
+    intervene->add_option("--control", a.control, "random targets beside it");
+    intervene->add_option("--part", a.interventionPart, "held_out, calibration or all");
+    intervene->add_option("--act", a.act);
+    intervene->add_option("--weight", a.weight);
+    addRowFlags(*intervene, a);
+}
+
 void addDataVerbs(App &app, Arguments &a)
 {
     App *info = app.add_subcommand("info", "what a file holds");
@@ -84,7 +104,7 @@ void addDataVerbs(App &app, Arguments &a)
     App *merge = app.add_subcommand("merge", "merge saved statistics");
     merge->add_option("STATS", a.files)->required()->expected(1, 100000);
     merge->add_option("--save-stats", a.saveStats);
-
+    addExplorerVerbs(app, a);
 
     App *quantize = app.add_subcommand("quantize", "one tensor through one quantizer");
     addFile(*quantize, a, "FILE");

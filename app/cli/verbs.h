@@ -23,6 +23,8 @@ int infoVerb(const Invocation &);
 int analyzeVerb(const Invocation &);
 int mergeVerb(const Invocation &);
 int quantizeVerb(const Invocation &);
+int diffVerb(const Invocation &);
+int interveneVerb(const Invocation &);
 int synthVerb(const Invocation &);
 int evaluateVerb(const Invocation &);
 int sweepVerb(const Invocation &);
