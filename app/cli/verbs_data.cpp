@@ -53,6 +53,7 @@ Expected<AnalyzeRequest> analyzeRequest(const Arguments &a)
     request.rules = a.rules;
     request.saveStats = a.saveStats;
     request.sensitivity = a.sensitivity;
+    request.join = a.join;
     request.attention = a.attention;
     auto rows = rowRequest(a);
     if (!rows)

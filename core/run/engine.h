@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "core/evaluate/sensitivity.h"
 #include "core/run/requests.h"
 
 namespace planish {
@@ -19,11 +20,13 @@ struct EdgeAnalysis {
     std::vector<Finding> findings;
     std::vector<std::pair<std::string, std::shared_ptr<const Statistics>>> phases;
     std::vector<std::string> notes;
+    std::shared_ptr<const Sensitivity> sensitivity; ///< null unless asked for
 };
 struct Analysis {
     std::string file;
     std::vector<EdgeAnalysis> edges;
     std::vector<SystematicDimension> systematic;
+    std::vector<LayerDamage> layers; ///< with sensitivity, largest damage first
     std::vector<std::string> notes;
     std::vector<Error> failures; ///< edges that could not be read; the others are still there
 };

@@ -5,6 +5,7 @@
 
 #include "core/run/analysis_fields.h"
 #include "core/run/envelope.h"
+#include "core/run/run_sensitivity.h"
 
 namespace planish {
 
@@ -195,6 +196,7 @@ Json edgeJson(const EdgeAnalysis &edge, ArrayDetail arrays, Json &notes)
         addBlock(*statistics, concentrationOf(*statistics), arrays, nullptr, nulls, phase);
         json["phases"][name] = std::move(phase);
     }
+    json["sensitivity"] = edge.sensitivity ? toJson(*edge.sensitivity, arrays) : Json(nullptr);
     json["notes"] = edge.notes;
     return json;
 }
@@ -226,6 +228,8 @@ nlohmann::ordered_json toJson(const Analysis &analysis, ArrayDetail arrays)
     json["edges"] = std::move(edges);
     json["systematic_dimensions"] = systematicJson(analysis.systematic);
     json["layers"] = Json::array();
+    for (const LayerDamage &layer : analysis.layers)
+        json["layers"].push_back(toJson(layer));
     json["notes"] = std::move(notes);
     return json;
 }

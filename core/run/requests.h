@@ -45,6 +45,7 @@ struct AnalyzeRequest {
     RowRequest rows;
     bool sensitivity = false, attention = false;
     std::optional<QuantSpec> act, weight;
+    std::string join; ///< CSV of external scores beside the sensitivity, empty = none
     std::string saveStats;
     bool findings = true;
 };

@@ -7,6 +7,7 @@
 #include "core/io/file_key.h"
 #include "core/measure/statistics_file.h"
 #include "core/run/engine.h"
+#include "core/run/run_sensitivity.h"
 
 namespace planish {
 
@@ -82,7 +83,7 @@ void noteMissing(const EdgeWeights &weights, EdgeAnalysis &edge)
         return;
     std::string names;
     for (const std::string &name : weights.missing)
-        names += (names.empty() ? "" : ", ") + name;
+        names.append(names.empty() ? "" : ", ").append(name);
     edge.notes.push_back("no weights for " + names +
                          "; weight_max, weight_energy and rules on weights cover the other consumers");
 }
@@ -174,8 +175,8 @@ void noteSkips(const RowRequest &rows, Analysis &analysis)
         return;
     std::string positions;
     for (std::int32_t position : rows.skipPositions)
-        positions += (positions.empty() ? "" : ",") + std::to_string(position);
-    analysis.notes.push_back("skip-positions " + positions);
+        positions.append(positions.empty() ? " " : ",").append(std::to_string(position));
+    analysis.notes.push_back("skip-positions" + positions);
 }
 
 Expected<void> analyzeEdges(const Run &run, const std::vector<EdgeId> &ids, const ProgressSink &progress, Analysis &analysis)
@@ -226,6 +227,10 @@ Expected<Analysis> Engine::analyze(const Opened &opened, const AnalyzeRequest &r
     if (auto done = analyzeEdges(run, *ids, progress, analysis); !done)
         return tl::make_unexpected(done.error());
     addSystematic(opened.graph, analysis);
+    if (request.sensitivity) {
+        if (auto done = addSensitivity(*this, opened, request, analysis, stop, progress); !done)
+            return tl::make_unexpected(done.error());
+    }
     if (!request.saveStats.empty()) {
         if (auto saved = save(opened, request, analysis); !saved)
             return tl::make_unexpected(saved.error());
