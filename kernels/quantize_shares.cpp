@@ -172,11 +172,40 @@ tl::unexpected<Status> unrepresentable(std::size_t share, const ShareStep &step)
     return tl::make_unexpected(Status{StatusCode::Unsupported, text});
 }
 
-template <class ErrorType> QuantizedArrays<ErrorType> exactCopy(ConstViewD matrix, bool wantCodes)
+template <class ErrorType> QuantizedArrays<ErrorType> emptyArrays(ConstViewD matrix, const QuantizeRequest &request)
 {
     QuantizedArrays<ErrorType> out;
     out.reconstructed = MatrixD(matrix.rows, matrix.cols);
     out.error = Matrix<ErrorType>(matrix.rows, matrix.cols);
+    if (request.wantCodes) {
+        out.codes = Matrix<std::int16_t>(matrix.rows, matrix.cols);
+    }
+    return out;
+}
+
+/// Steps and zeros as reported; the first step that is no number is the error.
+template <class ErrorType>
+KernelResult<void> reportSteps(const NumberGrid &grid, const std::vector<ShareStep> &steps, QuantizedArrays<ErrorType> &out)
+{
+    const bool hasZeros = isInteger(grid.format) && isAsymmetric(grid.dialect);
+    out.steps.reserve(steps.size());
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        if (!steps[s].representable) {
+            return unrepresentable(s, steps[s]);
+        }
+        out.steps.push_back(steps[s].scale);
+        out.counts.degenerateShares += steps[s].degenerate ? 1 : 0;
+        out.counts.scaleUnderflow += steps[s].underflow ? 1 : 0;
+        if (hasZeros) {
+            out.zeros.push_back(steps[s].zero);
+        }
+    }
+    return {};
+}
+
+template <class ErrorType> QuantizedArrays<ErrorType> exactCopy(ConstViewD matrix, const QuantizeRequest &request)
+{
+    auto out = emptyArrays<ErrorType>(matrix, request);
     for (std::size_t r = 0; r < matrix.rows; ++r) {
         std::ranges::copy(matrix.row(r), out.reconstructed.row(r).begin());
         double energy = 0.0;
@@ -186,9 +215,6 @@ template <class ErrorType> QuantizedArrays<ErrorType> exactCopy(ConstViewD matri
         out.counts.energy += energy;
     }
     out.counts.elements = matrix.rows * matrix.cols;
-    if (wantCodes) {
-        out.codes = Matrix<std::int16_t>(matrix.rows, matrix.cols);
-    }
     return out;
 }
 
@@ -222,7 +248,7 @@ template <class ErrorType>
 KernelResult<QuantizedArrays<ErrorType>> quantizeShares(ConstViewD matrix, const QuantizeRequest &request, const IndexLoop &loop)
 {
     if (request.grid.format == NumberFormat::None) {
-        return exactCopy<ErrorType>(matrix, request.wantCodes);
+        return exactCopy<ErrorType>(matrix, request);
     }
     const auto layout = layoutOf(request.grid, matrix.rows, matrix.cols);
     if (!layout) {
@@ -232,12 +258,7 @@ KernelResult<QuantizedArrays<ErrorType>> quantizeShares(ConstViewD matrix, const
         return tl::make_unexpected(ok.error());
     }
     const StepFinder finder(matrix, request, *layout);
-    QuantizedArrays<ErrorType> out;
-    out.reconstructed = MatrixD(matrix.rows, matrix.cols);
-    out.error = Matrix<ErrorType>(matrix.rows, matrix.cols);
-    if (request.wantCodes) {
-        out.codes = Matrix<std::int16_t>(matrix.rows, matrix.cols);
-    }
+    auto out = emptyArrays<ErrorType>(matrix, request);
     if (request.grid.format == NumberFormat::NvFp4) {
         const Range whole = request.tensorScaleMax >= 0.0 ? Range{0.0, request.tensorScaleMax} : finder.wholeRange(loop);
         out.tensorScale = nvfp4TensorScale(request.grid, std::max(std::fabs(whole.lo), std::fabs(whole.hi)));
@@ -254,18 +275,8 @@ KernelResult<QuantizedArrays<ErrorType>> quantizeShares(ConstViewD matrix, const
     for (const QuantizeCounts &counts : rowCounts) {
         addCounts(out.counts, counts);
     }
-    const bool hasZeros = isInteger(request.grid.format) && isAsymmetric(request.grid.dialect);
-    out.steps.reserve(steps.size());
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        if (!steps[s].representable) {
-            return unrepresentable(s, steps[s]);
-        }
-        out.steps.push_back(steps[s].scale);
-        out.counts.degenerateShares += steps[s].degenerate ? 1 : 0;
-        out.counts.scaleUnderflow += steps[s].underflow ? 1 : 0;
-        if (hasZeros) {
-            out.zeros.push_back(steps[s].zero);
-        }
+    if (auto ok = reportSteps(request.grid, steps, out); !ok) {
+        return tl::make_unexpected(ok.error());
     }
     return out;
 }

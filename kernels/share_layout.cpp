@@ -35,35 +35,23 @@ KernelResult<ShareLayout> layoutOf(const NumberGrid &grid, std::size_t rows, std
     return layout;
 }
 
-KernelResult<void> checkRequest(const QuantizeRequest &request, const ShareLayout &layout)
+static KernelResult<void> checkLength(std::size_t length, std::size_t expected, const char *what)
 {
-    const auto lengthIs = [](std::size_t length, std::size_t expected, const char *what) -> KernelResult<void> {
-        if (length == expected) {
-            return {};
-        }
-        return mismatch(std::to_string(length) + " " + what + "; " + std::to_string(expected) + " were expected");
-    };
-    if (request.ranges) {
-        if (auto ok = lengthIs(request.ranges->size(), layout.shares(), "static ranges given"); !ok) {
-            return ok;
-        }
-    }
-    if (request.clampBound) {
-        if (auto ok = lengthIs(request.clampBound->size(), layout.shares(), "clip bounds given"); !ok) {
-            return ok;
-        }
-    }
-    if (!request.exceptions) {
+    if (length == expected) {
         return {};
     }
-    const ExceptionMask &mask = *request.exceptions;
+    return mismatch(std::to_string(length) + " " + what + "; " + std::to_string(expected) + " were expected");
+}
+
+static KernelResult<void> checkMask(const ExceptionMask &mask, const ShareLayout &layout)
+{
     if (!mask.columns.empty()) {
-        if (auto ok = lengthIs(mask.columns.size(), layout.cols, "exception flags given"); !ok) {
+        if (auto ok = checkLength(mask.columns.size(), layout.cols, "exception flags given"); !ok) {
             return ok;
         }
     }
     if (!mask.rowUnit.empty()) {
-        if (auto ok = lengthIs(mask.rowUnit.size(), layout.rows, "row units given"); !ok) {
+        if (auto ok = checkLength(mask.rowUnit.size(), layout.rows, "row units given"); !ok) {
             return ok;
         }
     }
@@ -74,12 +62,27 @@ KernelResult<void> checkRequest(const QuantizeRequest &request, const ShareLayou
     }
     for (const auto &columns : mask.unitColumns) {
         if (!columns.empty()) {
-            if (auto ok = lengthIs(columns.size(), layout.cols, "exception flags of a unit given"); !ok) {
+            if (auto ok = checkLength(columns.size(), layout.cols, "exception flags of a unit given"); !ok) {
                 return ok;
             }
         }
     }
     return {};
+}
+
+KernelResult<void> checkRequest(const QuantizeRequest &request, const ShareLayout &layout)
+{
+    if (request.ranges) {
+        if (auto ok = checkLength(request.ranges->size(), layout.shares(), "static ranges given"); !ok) {
+            return ok;
+        }
+    }
+    if (request.clampBound) {
+        if (auto ok = checkLength(request.clampBound->size(), layout.shares(), "clip bounds given"); !ok) {
+            return ok;
+        }
+    }
+    return request.exceptions ? checkMask(*request.exceptions, layout) : KernelResult<void>{};
 }
 
 } // namespace planish

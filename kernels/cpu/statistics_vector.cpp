@@ -127,6 +127,23 @@ HWY_INLINE void countPatterns(const std::uint16_t *magnitudes, std::size_t count
     }
 }
 
+/// Lanes of one row to its numbers.
+template <class Integer, class Vec>
+HWY_INLINE void finishRow(std::size_t row, Vec highest, Vec over, VecD energy, StatTile<Integer> &tile)
+{
+    const hn::ScalableTag<Integer> di;
+    HWY_ALIGN Integer lanes[hn::MaxLanes(di)];
+    hn::Store(over, di, lanes);
+    std::uint32_t total = 0;
+    for (std::size_t lane = 0; lane < hn::Lanes(di); ++lane) {
+        total += static_cast<std::uint32_t>(lanes[lane]);
+    }
+    tile.rowOver[row] = total;
+    hn::Store(highest, di, lanes);
+    tile.rowHighest[row] = *std::max_element(lanes, lanes + hn::Lanes(di));
+    tile.rowEnergy[row] = hn::GetLane(hn::SumOfLanes(Doubles(), energy));
+}
+
 template <std::size_t kRows, class Integer, class Load>
 HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vectorised, Load load,
                         const PatternLimits<Integer> &limits, StatTile<Integer> &tile, HistogramPair histogram)
@@ -159,21 +176,9 @@ HWY_INLINE void addRows(const TileInput &in, std::size_t row, std::size_t vector
         }
     }
     for (std::size_t r = 0; r < kRows; ++r) {
-        HWY_ALIGN Integer overs[hn::MaxLanes(di)];
-        hn::Store(rowOver[r], di, overs);
-        std::uint32_t total = 0;
-        for (std::size_t lane = 0; lane < laneCount; ++lane) {
-            total += static_cast<std::uint32_t>(overs[lane]);
-        }
-        tile.rowOver[row + r] = total;
-        HWY_ALIGN Integer highest[hn::MaxLanes(di)];
-        hn::Store(rowHighest[r], di, highest);
-        tile.rowHighest[row + r] = *std::max_element(highest, highest + laneCount);
-        tile.rowEnergy[row + r] = hn::GetLane(hn::SumOfLanes(dd, rowEnergy[r]));
-        if constexpr (sizeof(Integer) == 2) {
-            for (std::size_t c = vectorised; c < in.channels; ++c) {
-                ++histogram.even[rows[r][c] & 0x7FFF];
-            }
+        finishRow(row + r, rowHighest[r], rowOver[r], rowEnergy[r], tile);
+        for (std::size_t c = vectorised; sizeof(Integer) == 2 && c < in.channels; ++c) {
+            ++histogram.even[rows[r][c] & 0x7FFF];
         }
     }
 }
