@@ -155,7 +155,10 @@ struct Accumulator {
     {
         if (cache.hasWeights)
             return cache.quantizedWeights[consumer];
-        return quantizeConsumer(rows, rewrite, specs.weight, consumer, cache.weights[consumer], group.columns);
+        auto tensorMax = sharedTensorMax(rows, specs.weight, cache.weights);
+        if (!tensorMax)
+            return tl::make_unexpected(tensorMax.error());
+        return quantizeConsumer(rows, rewrite, specs.weight, consumer, cache.weights[consumer], group.columns, *tensorMax);
     }
 
     Expected<ActivationSide> sideOf(const Quantized &activation, const RowGroup &group) const

@@ -1,6 +1,7 @@
 #include "core/methods/product_weights.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/methods/exact_columns.h"
 #include "core/methods/kernel_result.h"
@@ -165,8 +166,23 @@ Expected<ResidentPtr> rotatedReference(const ProductRows &rows, const Transform 
     return fromKernel(rows.backend->upload(rotated.view()), rows.subject);
 }
 
+Expected<double> sharedTensorMax(const ProductRows &rows, const QuantSpec &spec, const std::vector<ResidentPtr> &weights)
+{
+    double largest = -1.0;
+    if (spec.grid.format != NumberFormat::NvFp4)
+        return largest;
+    for (const ResidentPtr &weight : weights) {
+        auto matrix = fromKernel(rows.backend->download(*weight), rows.subject);
+        if (!matrix)
+            return tl::make_unexpected(matrix.error());
+        for (const double value : matrix->values())
+            largest = std::max(largest, std::abs(value));
+    }
+    return largest;
+}
+
 Expected<Quantized> quantizeConsumer(const ProductRows &rows, const Rewrite &rewrite, const QuantSpec &spec, std::size_t consumer,
-                                     const ResidentPtr &weight, const std::vector<std::uint8_t> &exactColumns)
+                                     const ResidentPtr &weight, const std::vector<std::uint8_t> &exactColumns, double tensorMax)
 {
     auto stored = storedWeight(rows, rewrite, consumer, weight);
     if (!stored)
@@ -183,7 +199,8 @@ Expected<Quantized> quantizeConsumer(const ProductRows &rows, const Rewrite &rew
     const QuantizeRequest request{.grid = bounds->grid,
                                   .ranges = bounds->ranges.empty() ? nullptr : &bounds->ranges,
                                   .clampBound = bounds->clamp.empty() ? nullptr : &bounds->clamp,
-                                  .exceptions = exactColumns.empty() ? nullptr : &mask};
+                                  .exceptions = exactColumns.empty() ? nullptr : &mask,
+                                  .tensorScaleMax = tensorMax};
     auto quantized = fromKernel(rows.backend->quantize(**stored, request), rows.subject);
     if (!quantized)
         return quantized;

@@ -18,9 +18,12 @@ Expected<std::vector<ResidentPtr>> transformedWeights(const ProductRows &rows, c
 /// Y U of one consumer for a Rewrite that rotates outputs.
 Expected<ResidentPtr> rotatedReference(const ProductRows &rows, const Transform &output, std::size_t consumer);
 
+/// A of the NVFP4 tensor scale: consumers that run as one product share it (formats.md 4.3). Negative for other formats.
+Expected<double> sharedTensorMax(const ProductRows &rows, const QuantSpec &spec, const std::vector<ResidentPtr> &weights);
+
 /// W' of one consumer through the weight spec with its clips and exact columns. A null error means exact.
 Expected<Quantized> quantizeConsumer(const ProductRows &rows, const Rewrite &rewrite, const QuantSpec &spec, std::size_t consumer,
-                                     const ResidentPtr &weight, const std::vector<std::uint8_t> &exactColumns);
+                                     const ResidentPtr &weight, const std::vector<std::uint8_t> &exactColumns, double tensorMax);
 
 /// Applies a fitted clip: sets ranges, a clamp bound, or a fixed clip factor of the grid. `matrix` gives dynamic share ranges; it
 /// may be null where ranges are already known or one factor holds for all shares.

@@ -140,6 +140,23 @@ Json methodsJson()
     return {{"schema", "planish.methods/1"}, {"methods", methods}, {"not_built", absent}};
 }
 
+Json formatsJson()
+{
+    Json formats = Json::array();
+    for (const FormatRow &row : formatTable())
+        formats.push_back({{"key", row.key},
+                           {"label", row.label},
+                           {"bits", row.bits},
+                           {"block", row.block},
+                           {"scale_bits", row.scaleBits},
+                           {"activation_sharings", row.activationSharings},
+                           {"weight_sharings", row.weightSharings},
+                           {"activation_default", row.activationDefault},
+                           {"weight_default", row.weightDefault},
+                           {"options", row.options}});
+    return {{"schema", "planish.formats/1"}, {"formats", formats}};
+}
+
 Json backendsJson()
 {
     Json backends = Json::array();

@@ -4,7 +4,6 @@
 #include "core/io/checkpoint.h"
 #include "core/quant/clip_rule.h"
 #include "core/run/engine.h"
-#include "core/run/near_ties.h"
 
 namespace planish {
 
@@ -110,6 +109,7 @@ QuantizationResult summary(const Quantized &quantized, const TensorRows &rows)
         result.sumZeroPoints += zero;
     result.scaleCount = std::int64_t(quantized.steps.size());
     result.tensorScale = quantized.tensorScale;
+    result.nearTies = std::int64_t(counts.nearTies);
     result.rowBegin = rows.begin;
     result.rowEnd = rows.end;
     result.columns = std::int64_t(rows.values.cols());
@@ -152,7 +152,6 @@ Expected<QuantizationResult> Engine::quantize(const std::string &file, const Qua
     if (!quantized)
         return dataError(subject, quantized.error().message, "a tensor the spec " + request.specText + " can be used on");
     QuantizationResult result = summary(*quantized, *rows);
-    result.nearTies = countNearTies(rows->values.view(), request.spec.grid, *quantized);
     result.file = file;
     result.tensor = request.tensor;
     result.spec = canonicalText(request.spec, Role::Either);

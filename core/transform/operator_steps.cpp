@@ -56,7 +56,7 @@ void applyTable(std::span<double> values, const Matrix<std::int8_t> &table, bool
 
 void applyHadamard(MatrixD &matrix, const HadamardStep &step)
 {
-    const double norm = 1.0 / std::sqrt(static_cast<double>(step.block));
+    const double root = std::sqrt(static_cast<double>(step.block));
     const auto applySigns = [&](std::span<double> row) {
         for (std::size_t k = 0; k < step.signs.size(); ++k)
             row[k] *= step.signs[k];
@@ -74,7 +74,7 @@ void applyHadamard(MatrixD &matrix, const HadamardStep &step)
             if (order > 1)
                 applyTable(block, step.table, step.inverse, scratch);
             for (double &value : block)
-                value *= norm;
+                value /= root;
         }
         if (step.inverse)
             applySigns(row);

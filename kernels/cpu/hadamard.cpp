@@ -62,7 +62,8 @@ void applySigns(std::span<double> row, const std::vector<std::int8_t> &signs)
 void applyHadamard(std::span<double> row, const HadamardStep &step, std::vector<double> &scratch)
 {
     const std::size_t m = step.table.empty() ? 1 : step.table.rows();
-    const double scale = 1.0 / std::sqrt(static_cast<double>(step.block));
+    // Divided, not multiplied by the reciprocal: weights on a coarse grid give exact rounding ties, and the last bit decides them.
+    const double root = std::sqrt(static_cast<double>(step.block));
     if (!step.inverse) {
         applySigns(row, step.signs);
     }
@@ -76,7 +77,7 @@ void applyHadamard(std::span<double> row, const HadamardStep &step, std::vector<
             mixByTable(block, step.table, step.inverse, scratch);
         }
         for (double &v : block) {
-            v *= scale;
+            v /= root;
         }
     }
     if (step.inverse) {

@@ -45,7 +45,8 @@ static void applySigns(std::span<double> row, const std::vector<std::int8_t> &si
 void applyHadamard(std::span<double> row, const HadamardStep &step)
 {
     const std::size_t m = step.table.empty() ? 1 : step.table.rows();
-    const double scale = 1.0 / std::sqrt(static_cast<double>(step.block));
+    // Divided, not multiplied by the reciprocal: weights on a coarse grid give exact rounding ties, and the last bit decides them.
+    const double root = std::sqrt(static_cast<double>(step.block));
     if (!step.inverse) {
         applySigns(row, step.signs);
     }
@@ -59,7 +60,7 @@ void applyHadamard(std::span<double> row, const HadamardStep &step)
             mixByTable(block, step.table, step.inverse);
         }
         for (double &v : block) {
-            v *= scale;
+            v /= root;
         }
     }
     if (step.inverse) {
