@@ -91,7 +91,7 @@ std::string findingId(const std::string &kind, const std::string &scope, const s
 {
     std::string id = kind + (scope.empty() ? "" : "." + scope) + "@" + subject + ":";
     for (std::size_t i = 0; i < places.size(); ++i)
-        id += (i > 0 ? "," : "") + std::to_string(places[i]);
+        id.append(i > 0 ? "," : "").append(std::to_string(places[i]));
     return id;
 }
 

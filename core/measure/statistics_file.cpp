@@ -21,7 +21,7 @@ std::string listOf(const std::vector<std::int32_t> &values)
 {
     std::string text;
     for (std::int32_t value : values)
-        text += (text.empty() ? "" : ",") + std::to_string(value);
+        text.append(text.empty() ? "" : ",").append(std::to_string(value));
     return text.empty() ? "none" : text;
 }
 
