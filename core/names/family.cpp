@@ -213,6 +213,25 @@ void readNorm(const YAML::Node &node, Family &family)
     family.normOffset = offset == "1";
 }
 
+void readRope(const YAML::Node &rope, Family &family)
+{
+    if (!rope)
+        return;
+    onlyKeys(rope, "rope", {"style"});
+    readText(rope, "style", "rope.", family.ropeStyle);
+    if (family.ropeStyle != "half" && family.ropeStyle != "interleaved" && family.ropeStyle != "none")
+        fail("rope.style", "is '" + family.ropeStyle + "'", "half, interleaved or none was expected");
+}
+
+void readMatch(const YAML::Node &match, Family &family)
+{
+    if (!match)
+        return;
+    onlyKeys(match, "match", {"architectures", "any"});
+    readTexts(match, "architectures", "match.", family.architectures);
+    readTexts(match, "any", "match.", family.anyOf);
+}
+
 Family readDocument(const YAML::Node &root)
 {
     onlyKeys(root, "",
@@ -223,11 +242,7 @@ Family readDocument(const YAML::Node &root)
     if (family.key.empty())
         fail("family", "is missing", "the key of the family was expected");
     readTexts(root, "also", "", family.aliases);
-    if (const YAML::Node match = root["match"]) {
-        onlyKeys(match, "match", {"architectures", "any"});
-        readTexts(match, "architectures", "match.", family.architectures);
-        readTexts(match, "any", "match.", family.anyOf);
-    }
+    readMatch(root["match"], family);
     readTexts(root, "prefixes", "", family.prefixes);
     if (family.prefixes.empty())
         family.prefixes.push_back("");
@@ -238,12 +253,7 @@ Family readDocument(const YAML::Node &root)
     family.inOut = layout == "in_out";
     readNames(root["names"], family);
     readNorm(root["norm"], family);
-    if (const YAML::Node rope = root["rope"]) {
-        onlyKeys(rope, "rope", {"style"});
-        readText(rope, "style", "rope.", family.ropeStyle);
-        if (family.ropeStyle != "half" && family.ropeStyle != "interleaved" && family.ropeStyle != "none")
-            fail("rope.style", "is '" + family.ropeStyle + "'", "half, interleaved or none was expected");
-    }
+    readRope(root["rope"], family);
     readFlag(root, "qk_norm", "", family.qkNorm);
     readFlag(root, "parallel_block", "", family.parallelBlock);
     readFlag(root, "post_norm", "", family.postNorm);

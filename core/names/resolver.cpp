@@ -35,23 +35,26 @@ std::vector<std::string> namesOfEdges(const DumpInfo &info)
     return {names.begin(), names.end()};
 }
 
+ResolvedTensor tensorOfDump(TensorEntry entry, const std::string &name)
+{
+    ResolvedTensor resolved;
+    resolved.name = {name};
+    resolved.storedType = entry.storedType;
+    resolved.shape = entry.shape;
+    resolved.transposed = entry.transposed && entry.shape.size() == 2;
+    if (resolved.transposed)
+        std::swap(resolved.shape[0], resolved.shape[1]);
+    if (entry.rowEnd >= 0 && !resolved.shape.empty())
+        resolved.shape[0] = static_cast<std::uint64_t>(entry.rowEnd - entry.rowBegin);
+    resolved.inDump = std::move(entry);
+    return resolved;
+}
+
 /// Weights, biases and norms of a dump under dump names.
 TensorMap namesOfDump(const DumpInfo &info, const Family *family)
 {
     TensorMap out;
-    const auto add = [&](TensorEntry entry, const std::string &name) {
-        ResolvedTensor resolved;
-        resolved.name = {name};
-        resolved.storedType = entry.storedType;
-        resolved.shape = entry.shape;
-        resolved.transposed = entry.transposed && entry.shape.size() == 2;
-        if (resolved.transposed)
-            std::swap(resolved.shape[0], resolved.shape[1]);
-        if (entry.rowEnd >= 0 && !resolved.shape.empty())
-            resolved.shape[0] = static_cast<std::uint64_t>(entry.rowEnd - entry.rowBegin);
-        resolved.inDump = std::move(entry);
-        out.emplace(name, std::move(resolved));
-    };
+    const auto add = [&](const TensorEntry &entry, const std::string &name) { out.emplace(name, tensorOfDump(entry, name)); };
     std::map<std::string, const TensorEntry *> biases;
     for (const TensorEntry &bias : info.biases) {
         biases.emplace(bias.name.value, &bias);
