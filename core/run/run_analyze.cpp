@@ -215,6 +215,8 @@ Expected<Analysis> Engine::analyze(const Opened &opened, const AnalyzeRequest &r
         return tl::make_unexpected(ids.error());
     Analysis analysis;
     analysis.file = opened.dump->info().file;
+    for (const RefusedObject &object : opened.dump->info().refused)
+        analysis.notes.push_back(object.path + ": " + object.reason);
     Run run{opened, request, *rules, nullptr, m_global.seed, stop};
     auto split = makeSplit(opened.dump->info().tokens, request.rows, analysis.file);
     if (split)
