@@ -71,6 +71,8 @@ planish_build() {
     local preset=$1 jobs
     shift
     jobs=$(nproc)
+    # With ccache, a second clone finds the objects of the first: paths are kept relative to the source folder.
+    export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
     cmake --preset "$preset" >"build-$preset.log" 2>&1 || { cat "build-$preset.log" >&2; rm -f "build-$preset.log"; return 1; }
     rm -f "build-$preset.log"
     if [ $# -gt 0 ]; then
