@@ -1,6 +1,6 @@
 #include "app/cli/args.h"
 
-#include <charconv>
+#include <algorithm>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -258,6 +258,23 @@ tl::unexpected<Error> unknownWord(const App &app, const std::string &word)
                       "a flag such as " + joined(nearestNames(word, names)));
 }
 
+/// The first word of the line that looks like a flag and is none: it explains a parse fault better than what it led to.
+std::string firstUnknownFlag(const App &app, int argc, const char *const *argv)
+{
+    std::vector<std::string> known = optionNames(app);
+    for (const App *verb : app.get_subcommands()) {
+        const auto more = optionNames(*verb);
+        known.insert(known.end(), more.begin(), more.end());
+    }
+    for (int i = 1; i < argc; ++i) {
+        const std::string word(argv[i]);
+        const std::string flag = word.substr(0, word.find('='));
+        if (flag.starts_with("--") && flag.size() > 2 && std::find(known.begin(), known.end(), flag) == known.end())
+            return flag;
+    }
+    return {};
+}
+
 std::string unknownIn(const CLI::ParseError &error, const App &app)
 {
     for (const App *verb : app.get_subcommands()) {
@@ -297,6 +314,8 @@ Expected<std::variant<Arguments, Finished>> parseArguments(int argc, const char 
     } catch (const CLI::ExtrasError &error) {
         return unknownWord(app, unknownIn(error, app));
     } catch (const CLI::ParseError &error) {
+        if (const std::string flag = firstUnknownFlag(app, argc, argv); !flag.empty())
+            return unknownWord(app, flag);
         if (app.get_subcommands().empty() && argc > 1)
             return unknownWord(app, argv[1]);
         const auto chosen = app.get_subcommands();
