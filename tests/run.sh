@@ -17,11 +17,11 @@ release)
     ;;
 asan)
     planish_build asan
-    ctest --test-dir build/asan --output-on-failure -j "$(nproc)" -LE release-only
+    ctest --test-dir build/asan --output-on-failure -j "$(nproc)"
     ;;
 tsan)
     # Threads live in the kernels, the evaluator and the window's lanes; the rest has none of its own.
-    planish_build tsan
+    planish_build tsan thread_tests
     ctest --test-dir build/tsan --output-on-failure -j "$(nproc)" -L threads
     ;;
 fuzz)
