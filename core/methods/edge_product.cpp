@@ -215,6 +215,21 @@ struct Accumulator {
     }
 };
 
+/// The exception columns of X', where the Rewrite has any.
+Expected<void> resolveInto(ProductError &product, const ProductRows &rows, const Rewrite &rewrite)
+{
+    if (!rewrite.exceptions)
+        return {};
+    auto x = fromKernel(rows.backend->download(*product.xPrime), rows.subject);
+    if (!x)
+        return tl::make_unexpected(x.error());
+    auto resolved = resolveExceptions(*rewrite.exceptions, x->view(), rows.requests);
+    if (!resolved)
+        return tl::make_unexpected(resolved.error());
+    product.exceptions = std::move(*resolved);
+    return {};
+}
+
 } // namespace
 
 Expected<ProductRows> makeProductRows(std::shared_ptr<const Backend> backend, std::string subject,
@@ -253,15 +268,8 @@ Expected<ProductError> measureProduct(const ProductRows &rows, const Rewrite &re
         return tl::make_unexpected(sides.error());
     ProductError product;
     product.xPrime = cache.x;
-    if (rewrite.exceptions) {
-        auto x = fromKernel(rows.backend->download(*cache.x), rows.subject);
-        if (!x)
-            return tl::make_unexpected(x.error());
-        auto resolved = resolveExceptions(*rewrite.exceptions, x->view(), rows.requests);
-        if (!resolved)
-            return tl::make_unexpected(resolved.error());
-        product.exceptions = std::move(*resolved);
-    }
+    if (auto resolved = resolveInto(product, rows, rewrite); !resolved)
+        return tl::make_unexpected(resolved.error());
     const auto weightClips = clipsOf(rewrite, Target::Weight), activationClips = clipsOf(rewrite, Target::Activation);
     const bool reusable = cache.hasTransform && !rewrite.exceptions;
     cache.hasWeights = cache.hasWeights && reusable && cache.weightClips == weightClips;

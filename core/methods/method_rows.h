@@ -23,5 +23,6 @@ MethodRow gammaMigrationRow();
 MethodRow osPlusRow();
 MethodRow svdquantRow();
 MethodRow magrRow();
+MethodRow spinquantRow();
 
 } // namespace planish
