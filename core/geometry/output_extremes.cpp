@@ -8,7 +8,7 @@ namespace planish {
 
 namespace {
 
-constexpr std::size_t kBatch = 64;
+constexpr std::size_t kBatch = 16; // rows between two looks at the stop token
 
 std::size_t unitCount(const Statistics &statistics)
 {

@@ -1,6 +1,7 @@
 #include "core/measure/statistics_file.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <unordered_set>
 
 #include "core/io/atomic_file.h"
@@ -15,6 +16,13 @@ namespace
 std::string nameOf(Phase phase)
 {
     return phase == Phase::Prefill ? "prefill" : phase == Phase::Decode ? "decode" : "both";
+}
+
+std::string shortText(double value)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
 }
 
 std::string listOf(const std::vector<std::int32_t> &values)
@@ -32,7 +40,7 @@ Expected<void> checkSameRequest(const StatisticsFile &into, const StatisticsFile
                          "statistics taken alike");
     };
     if (into.tau != other.tau)
-        return differs("tau", std::to_string(into.tau), std::to_string(other.tau));
+        return differs("tau", shortText(into.tau), shortText(other.tau));
     if (into.phase != other.phase)
         return differs("phase", nameOf(into.phase), nameOf(other.phase));
     if (into.skipPositions != other.skipPositions)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 
 #include "core/measure/magnitude_bins.h"
@@ -12,10 +13,8 @@ namespace
 
 std::string shortest(double value)
 {
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (!text.empty() && text.back() == '.')
-        text.pop_back();
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
     return text;
 }
 
