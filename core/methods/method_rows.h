@@ -24,5 +24,6 @@ MethodRow osPlusRow();
 MethodRow svdquantRow();
 MethodRow magrRow();
 MethodRow spinquantRow();
+MethodRow omniquantRow();
 
 } // namespace planish

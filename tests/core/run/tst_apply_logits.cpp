@@ -78,17 +78,15 @@ private slots:
     {
         QTest::addColumn<QString>("family");
         QTest::addColumn<bool>("tied");
-        QTest::addColumn<bool>("folds");
         for (const std::string &family : synthFamilies())
-            QTest::newRow(family.c_str()) << QString::fromStdString(family) << false << (family != "bert");
-        QTest::newRow("llama tied") << QString("llama") << true << true;
+            QTest::newRow(family.c_str()) << QString::fromStdString(family) << false;
+        QTest::newRow("llama tied") << QString("llama") << true;
     }
 
     void foldsKeepTheLogits()
     {
         QFETCH(QString, family);
         QFETCH(bool, tied);
-        QFETCH(bool, folds);
         const Road road;
         const SynthRequest request{.out = road.dump, .modelOut = road.model, .family = family.toStdString(), .tokens = 192, .layers = 2, .tied = tied};
         auto files = runSynth(request, {}, {});
@@ -108,7 +106,7 @@ private slots:
         REQUIRE(read);
         auto applied = applyPlan(road.plan, *read, road.model, road.out, StoreAs::F64, (*opened)->families, {}, {});
         REQUIRE(applied);
-        QCOMPARE(applied->tensorsRewritten > 0, folds);
+        QVERIFY(applied->tensorsRewritten > 0);
 
         auto model = makeSynthModel({family.toStdString(), 2, tied, 0});
         REQUIRE(model);
