@@ -175,8 +175,8 @@ tl::unexpected<Status> unrepresentable(std::size_t share, const ShareStep &step)
 template <class ErrorType> QuantizedArrays<ErrorType> emptyArrays(ConstViewD matrix, const QuantizeRequest &request)
 {
     QuantizedArrays<ErrorType> out;
-    out.reconstructed = MatrixD(matrix.rows, matrix.cols);
-    out.error = Matrix<ErrorType>(matrix.rows, matrix.cols);
+    out.reconstructed = Buffer<double>(matrix.rows, matrix.cols);
+    out.error = Buffer<ErrorType>(matrix.rows, matrix.cols);
     if (request.wantCodes) {
         out.codes = Matrix<std::int16_t>(matrix.rows, matrix.cols);
     }
@@ -203,15 +203,19 @@ KernelResult<void> reportSteps(const NumberGrid &grid, const std::vector<ShareSt
     return {};
 }
 
-template <class ErrorType> QuantizedArrays<ErrorType> exactCopy(ConstViewD matrix, const QuantizeRequest &request)
+template <class ErrorType>
+QuantizedArrays<ErrorType> exactCopy(ConstViewD matrix, const QuantizeRequest &request, const IndexLoop &loop)
 {
     auto out = emptyArrays<ErrorType>(matrix, request);
-    for (std::size_t r = 0; r < matrix.rows; ++r) {
+    std::vector<double> energies(matrix.rows);
+    loop(matrix.rows, [&](std::size_t r) {
         std::ranges::copy(matrix.row(r), out.reconstructed.row(r).begin());
-        double energy = 0.0;
+        std::ranges::fill(out.error.row(r), ErrorType(0));
         for (const double x : matrix.row(r)) {
-            energy += x * x;
+            energies[r] += x * x;
         }
+    });
+    for (const double energy : energies) {
         out.counts.energy += energy;
     }
     out.counts.elements = matrix.rows * matrix.cols;
@@ -248,7 +252,7 @@ template <class ErrorType>
 KernelResult<QuantizedArrays<ErrorType>> quantizeShares(ConstViewD matrix, const QuantizeRequest &request, const IndexLoop &loop)
 {
     if (request.grid.format == NumberFormat::None) {
-        return exactCopy<ErrorType>(matrix, request);
+        return exactCopy<ErrorType>(matrix, request, loop);
     }
     const auto layout = layoutOf(request.grid, matrix.rows, matrix.cols);
     if (!layout) {

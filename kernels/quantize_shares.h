@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "kernels/backend.h"
+#include "kernels/buffer.h"
 
 namespace planish {
 
@@ -12,8 +13,8 @@ namespace planish {
 using IndexLoop = std::function<void(std::size_t count, const std::function<void(std::size_t)> &body)>;
 
 template <class ErrorType> struct QuantizedArrays {
-    MatrixD reconstructed;
-    Matrix<ErrorType> error;
+    Buffer<double> reconstructed;
+    Buffer<ErrorType> error;
     std::vector<double> steps, zeros;
     Matrix<std::int16_t> codes;
     QuantizeCounts counts;

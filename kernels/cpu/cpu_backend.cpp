@@ -16,7 +16,7 @@ namespace planish::cpu {
 
 namespace {
 
-ResidentPtr keep(MatrixD values)
+ResidentPtr keep(Buffer<double> values)
 {
     return std::make_shared<CpuMatrix>(std::move(values));
 }
@@ -29,18 +29,15 @@ public:
 
     KernelResult<ResidentPtr> upload(ConstViewD matrix) const override
     {
-        MatrixD copy(matrix.rows, matrix.cols);
+        Buffer<double> copy(matrix.rows, matrix.cols);
         m_workers.forEach(matrix.rows, [&](std::size_t r) { std::ranges::copy(matrix.row(r), copy.row(r).begin()); });
         return keep(std::move(copy));
     }
 
     KernelResult<MatrixD> download(const Resident &matrix) const override
     {
-        MatrixD scratch;
+        Buffer<double> scratch;
         const ConstViewD values = doublesOf(matrix, scratch);
-        if (!cpuMatrix(matrix).isDouble()) {
-            return scratch;
-        }
         MatrixD copy(values.rows, values.cols);
         std::copy_n(values.data, values.rows * values.cols, copy.data());
         return copy;
@@ -52,9 +49,9 @@ public:
         if (auto ok = checkSteps(steps, matrix.cols(), shift); !ok) {
             return tl::make_unexpected(ok.error());
         }
-        MatrixD scratch;
+        Buffer<double> scratch;
         const ConstViewD from = doublesOf(matrix, scratch);
-        MatrixD result(from.rows, from.cols);
+        Buffer<double> result(from.rows, from.cols);
         const std::size_t height = rowsPerTile(steps);
         m_workers.forEach((from.rows + height - 1) / height, [&](std::size_t t) {
             const std::size_t begin = t * height, count = std::min(height, from.rows - begin);
@@ -75,7 +72,7 @@ public:
 
     KernelResult<Quantized> quantize(const Resident &matrix, const QuantizeRequest &request) const override
     {
-        MatrixD scratch;
+        Buffer<double> scratch;
         const IndexLoop loop = [this](std::size_t count, const std::function<void(std::size_t)> &body) {
             m_workers.forEach(count, body);
         };
@@ -98,7 +95,7 @@ public:
             return tl::make_unexpected(Status{StatusCode::ShapeMismatch, std::to_string(a.cols()) + " channels meet " +
                                                                              std::to_string(b.cols()) + " in a product"});
         }
-        MatrixD left, right;
+        Buffer<double> left, right;
         return keep(multiplyTransposed(doublesOf(a, left), doublesOf(b, right), m_workers));
     }
 
@@ -109,7 +106,7 @@ public:
         if (auto ok = checkResidual(activationError, activation, activationQuantized, weightError, weight, reference); !ok) {
             return tl::make_unexpected(ok.error());
         }
-        MatrixD scratch;
+        Buffer<double> scratch;
         ResidualOperands operands;
         operands.reference = doublesOf(reference, scratch);
         if (activationError) {

@@ -22,10 +22,11 @@ View mapOf(ConstViewD m)
 
 } // namespace
 
-MatrixD multiplyTransposed(ConstViewD a, ConstViewD b, const Workers &workers)
+Buffer<double> multiplyTransposed(ConstViewD a, ConstViewD b, const Workers &workers)
 {
-    MatrixD product(a.rows, b.rows);
-    if (product.empty() || a.cols == 0) {
+    Buffer<double> product(a.rows, b.rows);
+    if (product.size() == 0 || a.cols == 0) {
+        std::fill_n(product.data(), product.size(), 0.0);
         return product;
     }
     const std::size_t rowTiles = (a.rows + kTileRows - 1) / kTileRows;

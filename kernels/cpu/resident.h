@@ -4,14 +4,15 @@
 #include <mutex>
 
 #include "kernels/backend.h"
+#include "kernels/buffer.h"
 #include "kernels/cpu/workers.h"
 
 namespace planish::cpu {
 
 class CpuMatrix final : public Resident {
 public:
-    explicit CpuMatrix(MatrixD values) : m_rows(values.rows()), m_cols(values.cols()), m_doubles(std::move(values)) {}
-    explicit CpuMatrix(MatrixF values)
+    explicit CpuMatrix(Buffer<double> values) : m_rows(values.rows()), m_cols(values.cols()), m_doubles(std::move(values)) {}
+    explicit CpuMatrix(Buffer<float> values)
         : m_rows(values.rows()), m_cols(values.cols()), m_isDouble(false), m_floats(std::move(values))
     {
     }
@@ -25,14 +26,14 @@ public:
 private:
     std::size_t m_rows, m_cols;
     bool m_isDouble = true;
-    MatrixD m_doubles;
+    Buffer<double> m_doubles;
     mutable std::once_flag m_once;
-    mutable MatrixF m_floats;
+    mutable Buffer<float> m_floats;
 };
 
 const CpuMatrix &cpuMatrix(const Resident &matrix);
 
 /// Doubles of a matrix: its own, or `scratch` filled from floats.
-ConstViewD doublesOf(const Resident &matrix, MatrixD &scratch);
+ConstViewD doublesOf(const Resident &matrix, Buffer<double> &scratch);
 
 } // namespace planish::cpu

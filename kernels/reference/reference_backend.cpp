@@ -54,8 +54,8 @@ public:
         if (!arrays) {
             return tl::make_unexpected(arrays.error());
         }
-        return Quantized{keep(std::move(arrays->reconstructed)),
-                         keep(std::move(arrays->error)),
+        return Quantized{keep(copyOf(std::as_const(arrays->reconstructed).view())),
+                         keep(copyOf(std::as_const(arrays->error).view())),
                          std::move(arrays->steps),
                          std::move(arrays->zeros),
                          std::move(arrays->codes),
