@@ -86,7 +86,7 @@ void MainWindow::buildDocks()
     };
     auto *edges = add(QStringLiteral("Edges"), m_edges = new EdgesPanel(m_session.get()), Qt::LeftDockWidgetArea);
     auto *inspector = add(QStringLiteral("Inspector"), m_inspector = new InspectorPanel(m_session.get()), Qt::RightDockWidgetArea);
-    resizeDocks({edges, inspector}, {220, 250}, Qt::Horizontal);
+    resizeDocks({edges, inspector}, {260, 250}, Qt::Horizontal);
 }
 
 void MainWindow::buildStatusBar()

@@ -177,6 +177,13 @@ void Walk::plan()
     session->pinCurrent();
     shot(QStringLiteral("plan_pinned"));
     m_window.planPanel()->make();
+    if (!settle() || !session->plan()->plan()) {
+        // The pinned candidate may need an online operator on this edge; the refusal is worth a picture, the plan is made without it.
+        shot(QStringLiteral("plan_refused"));
+        note("plan", session->plan()->report());
+        session->unpin(session->selection()->edge());
+        m_window.planPanel()->make();
+    }
     shot(QStringLiteral("plan"));
     noteTable(m_window.planPanel()->model());
     if (session->plan()->plan()) {

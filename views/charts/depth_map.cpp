@@ -14,8 +14,8 @@
 namespace planish {
 
 namespace {
-constexpr double kLegend = 78, kTop = 30, kBottom = 40; // pixels around the grid
-constexpr double kMaxCellWidth = 150, kMaxCellHeight = 84;
+constexpr double kLegend = 96, kTop = 30, kBottom = 40; // pixels around the grid
+constexpr double kMaxCellWidth = 150, kMaxCellHeight = 170;
 const QStringList kSiteOrder{"attn_in", "attn_out", "mlp_in", "mlp_down", "residual"};
 } // namespace
 
@@ -172,8 +172,8 @@ void DepthMap::paintLegend(QPainter &painter, const Layout &layout) const
     }
     painter.setPen(palette().color(QPalette::Text));
     const double left = bar.right() + 4;
-    painter.drawText(QRectF(left, bar.top() - 2, 60, 16), Qt::AlignLeft | Qt::AlignTop, shortNumber(m_high));
-    painter.drawText(QRectF(left, bar.bottom() - 16, 60, 18), Qt::AlignLeft | Qt::AlignBottom, shortNumber(m_low));
+    painter.drawText(QRectF(left, bar.top() - 2, 78, 16), Qt::AlignLeft | Qt::AlignTop, shortNumber(m_high));
+    painter.drawText(QRectF(left, bar.bottom() - 16, 78, 18), Qt::AlignLeft | Qt::AlignBottom, shortNumber(m_low));
     painter.setPen(faintText(palette()));
     painter.drawText(QRectF(left, bar.center().y() - 8, 60, 16), Qt::AlignLeft | Qt::AlignVCenter,
                      m_scale == AxisScale::Logarithmic ? QStringLiteral("log") : QStringLiteral("linear"));

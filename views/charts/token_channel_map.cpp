@@ -13,7 +13,7 @@
 namespace planish {
 
 namespace {
-constexpr int kTop = 26, kBottom = 36, kLegend = 64; // pixels around the picture
+constexpr int kTop = 26, kBottom = 36, kLegend = 84; // pixels around the picture
 constexpr double kDecades = 4.0;                     // colours span at most this many decades below the maximum
 constexpr double kDragFrom = 6.0;                    // shorter moves are clicks
 } // namespace
@@ -211,10 +211,10 @@ void TokenChannelMap::paintLegend(QPainter &painter, const QRectF &plot) const
     }
     painter.setPen(palette().color(QPalette::Text));
     const QString low = m_mode == HeatMode::Magnitude ? QStringLiteral("≤ ") + QString::number(m_low, 'g', 2) : QString::number(-m_high, 'g', 3);
-    painter.drawText(QRectF(bar.right() + 3, bar.top() - 2, 48, 16), Qt::AlignLeft, QString::number(m_high, 'g', 3));
-    painter.drawText(QRectF(bar.right() + 3, bar.bottom() - 15, 48, 16), Qt::AlignLeft, low);
+    painter.drawText(QRectF(bar.right() + 3, bar.top() - 2, 68, 16), Qt::AlignLeft, QString::number(m_high, 'g', 3));
+    painter.drawText(QRectF(bar.right() + 3, bar.bottom() - 15, 68, 16), Qt::AlignLeft, low);
     if (m_mode == HeatMode::Signed) {
-        painter.drawText(QRectF(bar.right() + 3, bar.center().y() - 8, 48, 16), Qt::AlignLeft, QStringLiteral("0"));
+        painter.drawText(QRectF(bar.right() + 3, bar.center().y() - 8, 68, 16), Qt::AlignLeft, QStringLiteral("0"));
     }
 }
 

@@ -1,5 +1,6 @@
 #include "views/panels/edges_panel.h"
 
+#include <QApplication>
 #include <QHeaderView>
 #include <QPainter>
 #include <QRegularExpression>
@@ -29,9 +30,10 @@ public:
         initStyleOption(&cell, index);
         const QString text = cell.text;
         cell.text.clear();
-        QStyledItemDelegate::paint(painter, cell, QModelIndex());
+        const QStyle *style = option.widget != nullptr ? option.widget->style() : QApplication::style();
+        style->drawPrimitive(QStyle::PE_PanelItemViewItem, &cell, painter, option.widget);
         const QRectF box = QRectF(option.rect).adjusted(2, 3, -4, -3);
-        const int number = option.fontMetrics.horizontalAdvance(QStringLiteral("00000"));
+        const int number = option.fontMetrics.horizontalAdvance(QStringLiteral("8.88e+88"));
         const QRectF bar(box.left() + number + 4, box.top() + 1, std::max(4.0, box.width() - number - 4), box.height() - 2);
         const QPalette &palette = option.palette;
         painter->save();
