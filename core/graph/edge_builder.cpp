@@ -111,10 +111,15 @@ NormProducer normOf(const std::string &name, const EdgeSources &sources)
 /// A part of a fused tensor is named by the whole tensor and its rows where the family knows the whole one.
 void nameWholeTensor(const ResolvedTensor &part, TensorName &tensor, RowRangeOf &rows, const ResolvedWeights &weights)
 {
-    if (part.inDump || part.rows.whole())
+    if (part.rows.whole())
         return;
+    const auto sameTensor = [&](const ResolvedTensor &other) {
+        if (part.inDump)
+            return other.inDump && other.inDump->path == part.inDump->path && other.shape.size() == 2;
+        return !other.inDump && other.checkpointName == part.checkpointName;
+    };
     for (const auto &[name, other] : weights.tensors())
-        if (!other.inDump && other.rows.whole() && other.checkpointName == part.checkpointName) {
+        if (other.rows.whole() && sameTensor(other)) {
             tensor = other.name;
             rows = {part.rows.begin, part.rows.end};
             return;

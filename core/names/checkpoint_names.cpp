@@ -105,7 +105,7 @@ private:
         resolved.transposed = way.pattern->inOut && shape.size() == 2;
         if (resolved.transposed)
             std::swap(shape[0], shape[1]);
-        const auto rows = rowsOf(way, shape, tensor.name);
+        const auto rows = rowsOfPattern(*way.pattern, m_variables, shape, tensor.name);
         if (!rows) { // heads unknown: the part cannot be named, the whole tensor still can
             m_out.notes.push_back(toText(rows.error()) + ": " + name + " left out");
             return {};
@@ -122,43 +122,6 @@ private:
         m_rank[name] = way.rank;
         m_out.tensors[name] = std::move(resolved);
         return {};
-    }
-
-    static std::uint64_t rowCount(const RowRangeOfTensor &rows)
-    {
-        const std::int64_t span = rows.end - rows.begin;
-        if (rows.stride <= 0)
-            return static_cast<std::uint64_t>(span);
-        return static_cast<std::uint64_t>((span + rows.stride - rows.block) / rows.stride * rows.block);
-    }
-
-    Expected<RowRangeOfTensor> rowsOf(const Way &way, const std::vector<std::uint64_t> &shape, const std::string &where) const
-    {
-        RowRangeOfTensor rows;
-        if (way.pattern->rowBegin.empty())
-            return rows;
-        RowVariables variables = m_variables;
-        if (!variables.count("ffn") && !shape.empty() && shape[0] % 2 == 0)
-            variables["ffn"] = static_cast<std::int64_t>(shape[0] / 2); // [gate, up] halves whatever the width
-        const std::pair<const std::string *, std::int64_t *> parts[] = {{&way.pattern->rowBegin, &rows.begin},
-                                                                        {&way.pattern->rowEnd, &rows.end},
-                                                                        {&way.pattern->block, &rows.block},
-                                                                        {&way.pattern->stride, &rows.stride}};
-        for (const auto &[expression, value] : parts) {
-            if (expression->empty())
-                continue;
-            const auto number = evaluateRows(*expression, variables, where);
-            if (!number)
-                return tl::make_unexpected(number.error());
-            *value = *number;
-        }
-        const auto available = static_cast<std::int64_t>(shape.empty() ? 0 : shape[0]);
-        if (rows.begin < 0 || rows.end <= rows.begin || rows.end > available)
-            return dataError(where,
-                             "rows [" + std::to_string(rows.begin) + ":" + std::to_string(rows.end) + "] are not inside its " +
-                                 std::to_string(available) + " rows",
-                             "the fused rows of the model's heads were expected");
-        return rows;
     }
 
     const Family *m_family;
@@ -231,6 +194,43 @@ void takeTied(const Family &family, const ModelInfo &model, CheckpointNames &out
 }
 
 } // namespace
+
+std::uint64_t rowCount(const RowRangeOfTensor &rows)
+{
+    const std::int64_t span = rows.end - rows.begin;
+    if (rows.stride <= 0)
+        return static_cast<std::uint64_t>(span);
+    return static_cast<std::uint64_t>((span + rows.stride - rows.block) / rows.stride * rows.block);
+}
+
+Expected<RowRangeOfTensor> rowsOfPattern(const NamePattern &pattern, RowVariables variables,
+                                         const std::vector<std::uint64_t> &shape, const std::string &where)
+{
+    RowRangeOfTensor rows;
+    if (pattern.rowBegin.empty())
+        return rows;
+    if (!variables.count("ffn") && !shape.empty() && shape[0] % 2 == 0)
+        variables["ffn"] = static_cast<std::int64_t>(shape[0] / 2); // [gate, up] halves whatever the width
+    const std::pair<const std::string *, std::int64_t *> parts[] = {{&pattern.rowBegin, &rows.begin},
+                                                                    {&pattern.rowEnd, &rows.end},
+                                                                    {&pattern.block, &rows.block},
+                                                                    {&pattern.stride, &rows.stride}};
+    for (const auto &[expression, value] : parts) {
+        if (expression->empty())
+            continue;
+        const auto number = evaluateRows(*expression, variables, where);
+        if (!number)
+            return tl::make_unexpected(number.error());
+        *value = *number;
+    }
+    const auto available = static_cast<std::int64_t>(shape.empty() ? 0 : shape[0]);
+    if (rows.begin < 0 || rows.end <= rows.begin || rows.end > available)
+        return dataError(where,
+                         "rows [" + std::to_string(rows.begin) + ":" + std::to_string(rows.end) + "] are not inside its " +
+                             std::to_string(available) + " rows",
+                         "the fused rows of the model's heads were expected");
+    return rows;
+}
 
 Expected<CheckpointNames> namesOfCheckpoint(const Checkpoint &checkpoint, const Family *family, const RowVariables &variables,
                                             const std::vector<std::string> &wanted, const ModelInfo &model)

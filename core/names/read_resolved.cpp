@@ -59,8 +59,12 @@ Expected<MatrixD> readFromDump(const ResolvedTensor &tensor, const Dump &dump)
 
 Expected<MatrixD> readResolved(const ResolvedTensor &tensor, const Dump *dump, const Checkpoint *checkpoint)
 {
-    if (tensor.inDump)
-        return readFromDump(tensor, *dump);
+    if (tensor.inDump) {
+        auto matrix = readFromDump(tensor, *dump);
+        if (!matrix || tensor.rows.whole())
+            return matrix;
+        return pickRows(*matrix, tensor.rows, tensor.shape.size() == 1, tensor.name.value);
+    }
     const StoredTensor *found = checkpoint->info().find(tensor.checkpointName);
     if (!found)
         return dataError(tensor.checkpointName, "is not in " + checkpoint->info().path,

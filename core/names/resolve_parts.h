@@ -22,6 +22,14 @@ struct CheckpointNames {
 Expected<CheckpointNames> namesOfCheckpoint(const Checkpoint &checkpoint, const Family *family, const RowVariables &variables,
                                             const std::vector<std::string> &wanted, const ModelInfo &model);
 
+/// Weights, biases and norms of a dump under dump names, parts of fused tensors included.
+TensorMap namesOfDump(const DumpInfo &info, const Family *family, const RowVariables &variables);
+
+/// Rows a pattern takes of a tensor of `shape` (oriented); the whole tensor when it states none.
+Expected<RowRangeOfTensor> rowsOfPattern(const NamePattern &pattern, RowVariables variables,
+                                         const std::vector<std::uint64_t> &shape, const std::string &where);
+std::uint64_t rowCount(const RowRangeOfTensor &rows);
+
 /// Dump name of a name as stored, empty when the family has no whole-tensor pattern for it.
 std::string dumpNameOf(const Family &family, const std::string &stored);
 

@@ -35,55 +35,6 @@ std::vector<std::string> namesOfEdges(const DumpInfo &info)
     return {names.begin(), names.end()};
 }
 
-ResolvedTensor tensorOfDump(TensorEntry entry, const std::string &name)
-{
-    ResolvedTensor resolved;
-    resolved.name = {name};
-    resolved.storedType = entry.storedType;
-    resolved.shape = entry.shape;
-    resolved.transposed = entry.transposed && entry.shape.size() == 2;
-    if (resolved.transposed)
-        std::swap(resolved.shape[0], resolved.shape[1]);
-    if (entry.rowEnd >= 0 && !resolved.shape.empty())
-        resolved.shape[0] = static_cast<std::uint64_t>(entry.rowEnd - entry.rowBegin);
-    resolved.inDump = std::move(entry);
-    return resolved;
-}
-
-/// Weights, biases and norms of a dump under dump names.
-TensorMap namesOfDump(const DumpInfo &info, const Family *family)
-{
-    TensorMap out;
-    const auto add = [&](const TensorEntry &entry, const std::string &name) { out.emplace(name, tensorOfDump(entry, name)); };
-    std::map<std::string, const TensorEntry *> biases;
-    for (const TensorEntry &bias : info.biases) {
-        biases.emplace(bias.name.value, &bias);
-        biases.emplace(bias.path, &bias);
-    }
-    for (const TensorEntry &weight : info.weights) {
-        std::vector<std::string> names{weight.name.value};
-        if (const std::string canonical = family ? dumpNameOf(*family, weight.name.value) : std::string(); !canonical.empty())
-            names.push_back(canonical);
-        const auto bias = biases.find(weight.bias.empty() ? weight.name.value : weight.bias);
-        for (const std::string &name : names) {
-            add(weight, name);
-            if (bias != biases.end())
-                add(*bias->second, name + ".bias");
-        }
-    }
-    for (const auto &[name, norm] : info.norms) {
-        TensorEntry entry; // no path: its values are in info.norms
-        entry.name = {name};
-        entry.file = info.file;
-        entry.storedType = StoredType::F64;
-        entry.shape = {norm.gain.size()};
-        add(entry, name);
-        if (!norm.bias.empty())
-            add(entry, name + ".bias");
-    }
-    return out;
-}
-
 class Resolution {
 public:
     Resolution(const Dump *dump, const Checkpoint *checkpoint, const Family *family, Prefer prefer)
@@ -108,7 +59,7 @@ public:
         notes = std::move(found.notes);
         if (!m_dump)
             return {};
-        for (auto &[name, stored] : namesOfDump(m_dump->info(), m_family))
+        for (auto &[name, stored] : namesOfDump(m_dump->info(), m_family, variables()))
             if (const auto done = join(name, std::move(stored)); !done)
                 return done;
         return checkWidths();

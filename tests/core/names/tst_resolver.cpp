@@ -243,6 +243,17 @@ private slots:
         QVERIFY(!dumped->norm({"layers.9.input_layernorm"}).value().has_value());
     }
 
+    void aFusedWeightInsideADumpHasItsPartsToo()
+    {
+        auto dump = dumpOf();
+        dump->weight("layers.0.c_attn", wavyMatrix(24, 8), "layers.0.c_attn");
+        dump->bias("layers.0.c_attn", wavyMatrix(1, 24));
+        const auto weights = ResolvedWeights::resolve(dump, nullptr, familyOf("gpt2"), Prefer::None);
+        QVERIFY2(weights.has_value(), errorOf(weights).c_str());
+        QCOMPARE(weights->read({"layers.0.v_proj"}).value()(2, 3), wavyMatrix(24, 8)(18, 3));
+        QCOMPARE(weights->read({"layers.0.v_proj.bias"}).value()(0, 2), wavyMatrix(1, 24)(0, 18));
+    }
+
     void headsThatAreUnknownLeaveThePartsOut()
     {
         auto dump = dumpOf(ModelInfo{});
