@@ -15,6 +15,51 @@ namespace planish {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+/// Everything of the options that decides a result.
+Json requestKey(const EvaluateOptions &options, const std::string &backend)
+{
+    const RowRequest &rows = options.rows;
+    return {{"version", PLANISH_VERSION},
+            {"backend", backend},
+            {"calibration", rows.calibration},
+            {"split_seed", rows.splitSeed},
+            {"budget", rows.budget},
+            {"phase", static_cast<int>(rows.phase)},
+            {"skip_positions", rows.skipPositions},
+            {"skip_ids", rows.skipIds},
+            {"fit", rows.fitRows},
+            {"score", rows.scoreRows},
+            {"partial", options.partial},
+            {"preview", options.preview},
+            {"tp", options.tensorParallel},
+            {"target", options.target},
+            {"ledger", {options.ledger.prefillTokens, options.ledger.batch, options.ledger.sramKib}}};
+}
+
+/// Identities of the dump and of every file of the checkpoint.
+Expected<Json> fileKeys(const Opened &opened)
+{
+    std::vector<std::string> files = {opened.dump->info().file};
+    if (std::filesystem::is_directory(opened.weightsPath)) {
+        for (const std::string &shard : opened.weights->checkpoint()->info().files)
+            files.push_back((std::filesystem::path(opened.weightsPath) / std::filesystem::path(shard).filename()).string());
+    } else if (!opened.weightsPath.empty()) {
+        files.push_back(opened.weightsPath);
+    }
+    Json keys = Json::array();
+    for (const std::string &file : files) {
+        auto key = fileIdentity(file);
+        if (!key)
+            return tl::make_unexpected(key.error());
+        keys.push_back(*key);
+    }
+    return keys;
+}
+
+} // namespace
+
 Expected<CompareState> CompareState::open(const std::string &folder, const Opened &opened, const EvaluateOptions &options,
                                           const std::string &backend)
 {
@@ -25,36 +70,11 @@ Expected<CompareState> CompareState::open(const std::string &folder, const Opene
     std::filesystem::create_directories(folder, error);
     if (error)
         return dataError(folder, "cannot be made: " + error.message(), "a folder for --state");
-    const RowRequest &rows = options.rows;
-    Json request{{"version", PLANISH_VERSION},
-                 {"backend", backend},
-                 {"calibration", rows.calibration},
-                 {"split_seed", rows.splitSeed},
-                 {"budget", rows.budget},
-                 {"phase", static_cast<int>(rows.phase)},
-                 {"skip_positions", rows.skipPositions},
-                 {"skip_ids", rows.skipIds},
-                 {"fit", rows.fitRows},
-                 {"score", rows.scoreRows},
-                 {"partial", options.partial},
-                 {"preview", options.preview},
-                 {"tp", options.tensorParallel},
-                 {"target", options.target},
-                 {"ledger", {options.ledger.prefillTokens, options.ledger.batch, options.ledger.sramKib}}};
-    for (const std::string &file : {opened.dump->info().file, opened.weightsPath}) {
-        if (file.empty() || std::filesystem::is_directory(file)) { // a sharded folder: every shard
-            for (const std::string &shard :
-                 file.empty() ? std::vector<std::string>() : opened.weights->checkpoint()->info().files) {
-                auto key = fileIdentity((std::filesystem::path(file) / std::filesystem::path(shard).filename()).string());
-                request["files"].push_back(key ? *key : shard);
-            }
-            continue;
-        }
-        auto key = fileIdentity(file);
-        if (!key)
-            return tl::make_unexpected(key.error());
-        request["files"].push_back(*key);
-    }
+    auto files = fileKeys(opened);
+    if (!files)
+        return tl::make_unexpected(files.error());
+    Json request = requestKey(options, backend);
+    request["files"] = std::move(*files);
     state.m_folder = folder;
     state.m_request = request.dump();
     return state;
