@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include "kernels/cpu/matmul.h"
@@ -25,7 +26,11 @@ class CpuBackend final : public Backend {
 public:
     explicit CpuBackend(int threads) : m_workers(threads) {}
 
-    BackendInfo info() const override { return describe(m_workers.threads()); }
+    BackendInfo info() const override
+    {
+        std::call_once(m_described, [this] { m_info = describe(m_workers.threads()); });
+        return m_info;
+    }
 
     KernelResult<ResidentPtr> upload(ConstViewD matrix) const override
     {
@@ -126,6 +131,8 @@ private:
     ConstViewF floats(const Resident &matrix) const { return cpuMatrix(matrix).floats(m_workers); }
 
     Workers m_workers;
+    mutable std::once_flag m_described; ///< the self tests behind the description run once
+    mutable BackendInfo m_info;
 };
 
 } // namespace
