@@ -46,15 +46,6 @@ private slots:
         QVERIFY(rewrite->training->finalObjective <= rewrite->training->startObjective);
     }
 
-    void stepsImproveOnTheStart()
-    {
-        auto fit = outlierFit();
-        auto start = fitMethod(*fit, "omniquant", {"steps=1", "lwc_lr=1e-6", "let_lr=1e-6"});
-        auto learned = fitMethod(*fit, "omniquant", {"steps=100"});
-        QVERIFY(start.has_value() && learned.has_value());
-        QVERIFY(learned->training->finalObjective < start->training->finalObjective);
-    }
-
     void tiedChannelsShareOneFactor()
     {
         auto fit = outlierFit();
