@@ -9,6 +9,7 @@
 #include "core/evaluate/ledger.h"
 #include "core/evaluate/output_block.h"
 #include "core/evaluate/rewrite_gate.h"
+#include "core/evaluate/sweep.h"
 #include "core/methods/kernel_result.h"
 
 namespace planish {
@@ -107,7 +108,7 @@ void noteMissedColumns(Evaluation &evaluation, const Rewrite &rewrite, const Mat
     }
     if (missed > 0)
         evaluation.notes.push_back(
-            std::to_string(missed) + " of the " + std::to_string(all) + " columns at or above " + std::to_string(limit) +
+            std::to_string(missed) + " of the " + std::to_string(all) + " columns at or above " + shortestText(limit) +
             " in these rows were not seen in calibration (static set: " + std::to_string(fixed.size()) + ")");
 }
 
