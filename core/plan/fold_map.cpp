@@ -2,25 +2,11 @@
 
 #include <algorithm>
 
-#include "core/names/name_pattern.h"
 #include "core/plan/fold.h"
 
 namespace planish {
 
 namespace {
-
-struct Ranged {
-    std::string name;
-    RowRangeOf rows;
-};
-
-Ranged splitName(const std::string &text)
-{
-    Ranged ranged;
-    if (!splitRowRange(text, ranged.name, ranged.rows.begin, ranged.rows.end))
-        ranged = {text, {}};
-    return ranged;
-}
 
 bool changesConsumers(const Rewrite &rewrite)
 {
@@ -61,6 +47,16 @@ void subtractLowRank(const LowRank &lowRank, std::size_t consumer, std::size_t f
 
 } // namespace
 
+void addSummandShifts(const Rewrite &rewrite, const std::string &linear, MatrixD &bias)
+{
+    for (const OtherReaderRewrite &reader : rewrite.otherReaders) {
+        if (reader.biasOf != linear)
+            continue;
+        for (std::size_t n = 0; n < bias.size() && n < reader.addToBias.size(); ++n)
+            bias(0, n) += reader.addToBias[n];
+    }
+}
+
 Expected<FoldMap> FoldMap::build(const Plan &plan, std::shared_ptr<const ResolvedWeights> weights)
 {
     FoldMap map;
@@ -95,7 +91,7 @@ Expected<void> FoldMap::collect(const Plan &plan)
                 return found;
             m_norms[factor.tensor.value].push_back(&assignment);
         }
-        auto folds = producerFolds(assignment);
+        auto folds = producerFolds(assignment, *m_weights);
         for (const auto &[name, fold] : folds) {
             if (auto found = need(assignment, name); !found)
                 return found;
@@ -103,10 +99,17 @@ Expected<void> FoldMap::collect(const Plan &plan)
         }
         m_rows[&assignment] = std::move(folds);
         for (const std::string &consumer : assignment.consumers) {
-            const std::string name = splitName(consumer).name;
+            const std::string name = namedRows(consumer).name;
             if (auto found = need(assignment, name); !found)
                 return found;
-            m_linears[name] |= shift;
+            m_linears[canonicalRows(*m_weights, namedRows(consumer)).name] |= shift;
+        }
+        for (const OtherReaderRewrite &reader : assignment.rewrite->otherReaders) {
+            if (reader.addToBias.empty())
+                continue;
+            if (auto found = need(assignment, reader.biasOf); !found)
+                return found;
+            m_linears[reader.biasOf] |= true;
         }
     }
     return {};
@@ -154,7 +157,7 @@ Expected<FoldMap::Linear> FoldMap::linear(const std::string &name) const
         if (!m_rows.contains(&assignment))
             continue;
         for (std::size_t i = 0; i < assignment.consumers.size(); ++i) {
-            const Ranged consumer = splitName(assignment.consumers[i]);
+            const NamedRows consumer = canonicalRows(*m_weights, namedRows(assignment.consumers[i]));
             if (consumer.name != name)
                 continue;
             if (auto folded = foldColumns(assignment, i, consumer.rows, linear); !folded)
@@ -164,6 +167,7 @@ Expected<FoldMap::Linear> FoldMap::linear(const std::string &name) const
                                m_plan->source.modelInfo);
         if (!rows)
             return tl::make_unexpected(rows.error());
+        addSummandShifts(*assignment.rewrite, name, linear.bias);
     }
     return linear;
 }
@@ -198,7 +202,7 @@ Expected<void> FoldMap::foldColumns(const Assignment &assignment, std::size_t co
     if (rewrite.lowRank) {
         std::size_t first = 0;
         for (std::size_t i = 0; i < consumer; ++i) {
-            const ResolvedTensor *before = m_weights->find({splitName(assignment.consumers[i]).name});
+            const ResolvedTensor *before = m_weights->find({namedRows(assignment.consumers[i]).name});
             first += before && !before->shape.empty() ? before->shape[0] : 0;
         }
         subtractLowRank(*rewrite.lowRank, consumer, first, *folded);

@@ -12,6 +12,9 @@
 
 namespace planish {
 
+/// A shift on a shortcut goes into the bias of the linear it is summed with (the third fold place).
+void addSummandShifts(const Rewrite &rewrite, const std::string &linear, MatrixD &bias);
+
 /// Folds of one plan on resolved weights. Reads tensors on demand; computes in double. The plan must outlive it.
 class FoldMap {
 public:
@@ -43,7 +46,7 @@ private:
     std::shared_ptr<const ResolvedWeights> m_weights;
     std::map<std::string, std::vector<const Assignment *>> m_norms;
     std::map<const Assignment *, std::vector<std::pair<std::string, RowFold>>> m_rows;
-    std::map<std::string, bool> m_linears; ///< name -> a shift touches its bias
+    std::map<std::string, bool> m_linears; ///< canonical name -> a shift touches its bias
     std::vector<std::string> m_changed, m_created;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/evaluate/edge_data.h"
+#include "core/names/name_pattern.h"
 #include "core/plan/fold.h"
 
 namespace planish {
@@ -28,9 +29,9 @@ Transform permutationsOf(const Transform &prefix)
     return out;
 }
 
-bool meets(const Consumer &consumer, const std::string &tensor, const RowRangeOf &rows)
+bool meets(const NamedRows &consumer, const std::string &tensor, const RowRangeOf &rows)
 {
-    if (consumer.tensor.value != tensor)
+    if (consumer.name != tensor)
         return false;
     const bool before = consumer.rows.end >= 0 && consumer.rows.end <= rows.begin;
     const bool behind = rows.end >= 0 && rows.end <= consumer.rows.begin;
@@ -67,8 +68,9 @@ Expected<std::shared_ptr<const EdgeData>> foldedData(const EdgeData &alone, cons
     EdgeParts parts = alone.parts();
     for (std::size_t i = 0; i < parts.consumers.size(); ++i) {
         ConsumerWeights &consumer = parts.consumers[i];
-        const std::string &tensor = consumer.consumer.tensor.value;
-        const std::int64_t begin = consumer.consumer.rows.begin;
+        const NamedRows place = canonicalRows(*parts.weights, {consumer.consumer.tensor.value, consumer.consumer.rows});
+        const std::string &tensor = place.name;
+        const std::int64_t begin = place.rows.begin;
         MatrixD weight = *consumer.weight;
         MatrixD bias = consumer.bias ? *consumer.bias : MatrixD(1, weight.rows());
         if (auto folded = foldRowsOf(tensor, begin, weight, &bias, folds, model); !folded)
@@ -115,7 +117,29 @@ std::size_t channelsOf(const Transform &transform)
     return transform.shift.size();
 }
 
-std::vector<std::pair<std::string, RowFold>> producerFolds(const Assignment &assignment)
+NamedRows namedRows(const std::string &text)
+{
+    NamedRows named;
+    if (!splitRowRange(text, named.name, named.rows.begin, named.rows.end))
+        named = {text, {}};
+    return named;
+}
+
+NamedRows canonicalRows(const ResolvedWeights &weights, const NamedRows &named)
+{
+    const ResolvedTensor *part = weights.find({named.name});
+    if (!part || part->inDump || part->rows.whole() || part->rows.stride > 0)
+        return named;
+    for (const auto &[name, other] : weights.tensors()) {
+        if (other.inDump || other.checkpointName != part->checkpointName || !other.rows.whole() || other.tied)
+            continue;
+        const std::int64_t end = named.rows.end < 0 ? part->rows.end : part->rows.begin + named.rows.end;
+        return {name, {part->rows.begin + named.rows.begin, end}};
+    }
+    return named;
+}
+
+std::vector<std::pair<std::string, RowFold>> producerFolds(const Assignment &assignment, const ResolvedWeights &weights)
 {
     Folds folds;
     const Transform prefix = fusedPrefix(assignment);
@@ -126,8 +150,9 @@ std::vector<std::pair<std::string, RowFold>> producerFolds(const Assignment &ass
         if (factor.how != FusedFactor::How::ProducerRows)
             continue;
         const Transform transform = own ? prefix : permutationsOf(prefix);
+        const NamedRows place = canonicalRows(weights, {factor.tensor.value, factor.rows});
         if (!transform.isIdentity())
-            folds.push_back({factor.tensor.value, {&assignment, transform, factor.rows}});
+            folds.push_back({place.name, {&assignment, transform, place.rows}});
         own = false;
     }
     return folds;
@@ -171,7 +196,7 @@ Expected<void> evaluateJointly(const Opened &opened, std::vector<Assignment> &as
 {
     Folds folds;
     for (const Assignment &assignment : assignments) {
-        for (auto &fold : producerFolds(assignment))
+        for (auto &fold : producerFolds(assignment, *opened.weights))
             folds.push_back(std::move(fold));
     }
     double done = 0;
@@ -180,8 +205,9 @@ Expected<void> evaluateJointly(const Opened &opened, std::vector<Assignment> &as
             progress({.stage = "joint", .done = done++, .total = static_cast<double>(assignments.size()), .unit = "edges"});
         const Edge *edge = opened.graph.find(assignment.edge);
         const bool touched = edge && std::any_of(folds.begin(), folds.end(), [&](const auto &fold) {
-            return std::any_of(edge->consumers.begin(), edge->consumers.end(),
-                               [&](const Consumer &consumer) { return meets(consumer, fold.first, fold.second.rows); });
+            return std::any_of(edge->consumers.begin(), edge->consumers.end(), [&](const Consumer &consumer) {
+                return meets(canonicalRows(*opened.weights, {consumer.tensor.value, consumer.rows}), fold.first, fold.second.rows);
+            });
         });
         if (!touched) {
             assignment.joint = assignment.alone;

@@ -16,8 +16,20 @@ struct RowFold {
     RowRangeOf rows; ///< of the tensor
 };
 
-/// The folds of linear producers, tensor by tensor: the producer's own rows, and gate rows that follow a permutation.
-std::vector<std::pair<std::string, RowFold>> producerFolds(const Assignment &assignment);
+/// A dump name with its rows: "layers.0.qkv_proj" and [q+kv, q+2kv).
+struct NamedRows {
+    std::string name;
+    RowRangeOf rows;
+};
+/// "name" or "name[a:b]" taken apart.
+NamedRows namedRows(const std::string &text);
+/// The same by the name of the whole stored tensor where the family knows one: layers.0.up_proj of a fused checkpoint becomes
+/// rows of layers.0.gate_up_proj, so that two folds of one tensor always meet.
+NamedRows canonicalRows(const ResolvedWeights &weights, const NamedRows &named);
+
+/// The folds of linear producers, tensor by tensor under canonical names: the producer's own rows, and gate rows that follow a
+/// permutation.
+std::vector<std::pair<std::string, RowFold>> producerFolds(const Assignment &assignment, const ResolvedWeights &weights);
 
 /// Channels of the edge a transform acts on; 0 for the identity.
 std::size_t channelsOf(const Transform &transform);

@@ -71,6 +71,9 @@ void readRequest(const YamlReader &entry, PlanCalibration &calibration)
     const YamlReader extra = entry["x-request"];
     request.calibration = extra["calibration"].numberOr(request.calibration);
     request.budget = extra["budget"].integerOr(request.budget);
+    const std::string phase = extra["phase"].textOr("");
+    if (!phase.empty())
+        request.phase = phase == "both" ? Phase::Both : phase == "decode" ? Phase::Decode : Phase::Prefill;
     for (const YamlReader &id : extra["skip_ids"].items())
         request.skipIds.push_back(static_cast<std::int32_t>(id.integer()));
 }

@@ -62,8 +62,9 @@ Json calibrationJson(const PlanCalibration &calibration)
                  {"rows_sha256", Json::object()}};
     for (const auto &[part, hash] : calibration.rowsSha256)
         json["rows_sha256"][part] = hash;
-    json["x-request"] = {{"calibration", calibration.request.calibration}, {"budget", calibration.request.budget},
-                         {"skip_ids", calibration.request.skipIds}};
+    const RowRequest &request = calibration.request;
+    const char *phase = request.phase == Phase::Both ? "both" : request.phase == Phase::Decode ? "decode" : "prefill";
+    json["x-request"] = {{"calibration", request.calibration}, {"budget", request.budget}, {"phase", phase}, {"skip_ids", request.skipIds}};
     return json;
 }
 

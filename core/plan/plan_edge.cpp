@@ -13,19 +13,6 @@ namespace planish {
 
 namespace {
 
-struct NamedRows {
-    std::string name;
-    RowRangeOf rows;
-};
-
-NamedRows namedRows(const std::string &text)
-{
-    NamedRows named;
-    if (!splitRowRange(text, named.name, named.rows.begin, named.rows.end))
-        named = {text, {}};
-    return named;
-}
-
 const FamilyEdge *familyEdgeOf(const Family *family, const std::string &site)
 {
     if (!family)

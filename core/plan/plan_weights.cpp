@@ -1,6 +1,6 @@
 #include "core/plan/plan_weights.h"
 
-#include "core/plan/joint.h"
+#include "core/plan/plan_edge.h"
 
 namespace planish {
 
@@ -9,18 +9,20 @@ namespace {
 /// A dump without anything but the model facts of the plan, so that row expressions of fused tensors know q and kv.
 class NoDump final : public Dump {
 public:
-    NoDump(const Plan &plan, bool familyKnown)
+    enum class Widths { Stated, Open };
+    NoDump(const Plan &plan, Widths widths)
     {
         m_info.file = plan.source.dump.file;
         m_info.model = plan.source.modelInfo;
         m_info.model.family = plan.source.family;
-        for (const Assignment &assignment : plan.assignments) { // without a family, names are taken as the edges spell them
+        // The widths of edges decide orientations, and without a family names are taken as the edges spell them.
+        for (const Assignment &assignment : plan.assignments) {
             DumpEdge edge;
             edge.id = assignment.edge;
             edge.consumers = assignment.consumers;
             edge.producer = assignment.producerName;
-            edge.channels = assignment.rewrite ? channelsOf(assignment.rewrite->input) : 0;
-            if (!familyKnown && edge.channels)
+            edge.channels = channelsOf(assignment, plan.source.modelInfo);
+            if (widths == Widths::Stated && edge.channels)
                 m_info.edges.push_back(std::move(edge));
         }
     }
@@ -61,7 +63,9 @@ Expected<std::shared_ptr<const ResolvedWeights>> resolveForPlan(const Plan &plan
     for (const StoredTensor &tensor : checkpoint->info().tensors)
         names.push_back(tensor.name);
     const auto family = familyOf(plan, families, names);
-    auto resolved = ResolvedWeights::resolve(std::make_shared<NoDump>(plan, family != nullptr), checkpoint, family, Prefer::Weights);
+    auto resolved = ResolvedWeights::resolve(std::make_shared<NoDump>(plan, NoDump::Widths::Stated), checkpoint, family, Prefer::Weights);
+    if (!resolved) // another model's widths: names alone are enough to say so by its basis
+        resolved = ResolvedWeights::resolve(std::make_shared<NoDump>(plan, NoDump::Widths::Open), checkpoint, family, Prefer::Weights);
     if (!resolved)
         return tl::make_unexpected(resolved.error());
     return std::make_shared<const ResolvedWeights>(std::move(*resolved));

@@ -52,15 +52,16 @@ std::string deviationText(const Worst &worst, const std::vector<std::uint64_t> &
 }
 
 /// Producer tensors by dump name, each with the edge it belongs to.
-std::map<std::string, std::string> producersOf(const Plan &plan)
+std::map<std::string, std::string> producersOf(const Plan &plan, const ResolvedWeights &weights)
 {
     std::map<std::string, std::string> producers;
     for (const Assignment &assignment : plan.assignments) {
         for (const FusedFactor &factor : assignment.placement.fused) {
             if (factor.how != FusedFactor::How::NormGain && factor.how != FusedFactor::How::ProducerRows)
                 continue;
-            producers.emplace(factor.tensor.value, assignment.edge.value);
-            producers.emplace(factor.tensor.value + ".bias", assignment.edge.value);
+            const std::string name = canonicalRows(weights, {factor.tensor.value, factor.rows}).name;
+            producers.emplace(name, assignment.edge.value);
+            producers.emplace(name + ".bias", assignment.edge.value);
         }
     }
     return producers;
@@ -110,9 +111,9 @@ Expected<std::optional<Worst>> compareFolded(const FoldedCheckpoint &exact, cons
     return worst;
 }
 
-Expected<void> compareChanged(const Plan &plan, const FoldedCheckpoint &exact, const Checkpoint &out, StoredCheck &check)
+Expected<void> compareChanged(const Plan &plan, const ResolvedWeights &weights, const FoldedCheckpoint &exact, const Checkpoint &out, StoredCheck &check)
 {
-    const auto producers = producersOf(plan);
+    const auto producers = producersOf(plan, weights);
     for (const OutputTensor &tensor : exact.tensors()) {
         if (tensor.source && !tensor.counted)
             continue;
@@ -175,7 +176,7 @@ Expected<StoredCheck> checkStored(const Plan &plan, const FoldMap &map, const Ch
     auto exact = FoldedCheckpoint::build(map, StoreAs::F64);
     if (!exact)
         return tl::make_unexpected(exact.error());
-    if (auto changed = compareChanged(plan, *exact, transformed, check); !changed)
+    if (auto changed = compareChanged(plan, map.weights(), *exact, transformed, check); !changed)
         return tl::make_unexpected(changed.error());
     if (auto copied = compareCopied(*exact, *map.weights().checkpoint(), transformed, check); !copied)
         return tl::make_unexpected(copied.error());

@@ -87,7 +87,7 @@ Expected<void> openAll(Session &session, const Plan &plan, const std::string &du
         return tl::make_unexpected(out.error());
     session.context.out = *out;
     for (const Assignment &assignment : plan.assignments) {
-        for (auto &fold : producerFolds(assignment))
+        for (auto &fold : producerFolds(assignment, *session.context.in))
             session.context.folds.push_back(std::move(fold));
     }
     return openRows(session, plan, dumpFile);

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "core/methods/kernel_result.h"
-#include "core/names/name_pattern.h"
 #include "core/plan/fold.h"
+#include "core/plan/fold_map.h"
 
 namespace planish {
 
@@ -20,20 +20,7 @@ struct ConsumerPair {
     bool constantRowFree = false; ///< whisper's k_proj without a bias behind a shift
 };
 
-struct NamedRows {
-    std::string name;
-    std::int64_t begin = 0, end = -1;
-};
-
-NamedRows split(const std::string &text)
-{
-    NamedRows rows;
-    if (!splitRowRange(text, rows.name, rows.begin, rows.end))
-        rows = {text, 0, -1};
-    return rows;
-}
-
-MatrixD takeRows(MatrixD matrix, const NamedRows &rows)
+MatrixD takeRows(MatrixD matrix, const RowRangeOf &rows)
 {
     if (rows.end < 0)
         return matrix;
@@ -54,10 +41,10 @@ Expected<std::pair<MatrixD, MatrixD>> readLinear(const ResolvedWeights &weights,
             return tl::make_unexpected(values.error());
         std::copy_n(values->data(), std::min(values->size(), bias.size()), bias.data());
     }
-    MatrixD part = takeRows(std::move(bias), rows);
+    MatrixD part = takeRows(std::move(bias), rows.rows);
     MatrixD row(1, part.rows());
     std::copy_n(part.data(), part.size(), row.data());
-    return std::pair(takeRows(std::move(*weight), rows), std::move(row));
+    return std::pair(takeRows(std::move(*weight), rows.rows), std::move(row));
 }
 
 Expected<std::vector<ConsumerPair>> loadPairs(const VerifyContext &context, const Assignment &assignment)
@@ -65,7 +52,7 @@ Expected<std::vector<ConsumerPair>> loadPairs(const VerifyContext &context, cons
     std::vector<ConsumerPair> pairs;
     const bool shifted = assignment.rewrite && !assignment.rewrite->input.shift.empty();
     for (const std::string &text : assignment.consumers) {
-        const NamedRows rows = split(text);
+        const NamedRows rows = namedRows(text);
         auto before = readLinear(*context.in, rows);
         if (!before)
             return tl::make_unexpected(before.error());
@@ -76,9 +63,14 @@ Expected<std::vector<ConsumerPair>> loadPairs(const VerifyContext &context, cons
                           context.out->find({rows.name})->storedType, false};
         if (pair.before.rows() != pair.after.rows() || pair.before.cols() != pair.after.cols())
             return dataError(text, "has another shape in the transformed checkpoint", "expected the shape of the original");
-        auto folded = foldRowsOf(rows.name, rows.begin, pair.before, &pair.beforeBias, context.folds, context.plan->source.modelInfo);
+        const NamedRows place = canonicalRows(*context.in, rows);
+        auto folded = foldRowsOf(place.name, place.rows.begin, pair.before, &pair.beforeBias, context.folds, context.plan->source.modelInfo);
         if (!folded)
             return tl::make_unexpected(folded.error());
+        for (const Assignment &other : context.plan->assignments) {
+            if (other.rewrite)
+                addSummandShifts(*other.rewrite, rows.name, pair.beforeBias);
+        }
         const Family *family = context.in->family().get();
         const std::string role = rows.name.substr(rows.name.rfind('.') + 1);
         const bool biasFree = family && std::find(family->biasFree.begin(), family->biasFree.end(), role) != family->biasFree.end();
@@ -190,10 +182,10 @@ Edge edgeFor(const Assignment &assignment, const DumpEdge &dumpEdge)
     edge.rows = dumpEdge.rows;
     edge.producer = UnknownProducer{assignment.producerName};
     for (const std::string &text : assignment.consumers) {
-        const NamedRows rows = split(text);
+        const NamedRows rows = namedRows(text);
         Consumer consumer;
         consumer.tensor.value = rows.name;
-        consumer.rows = {rows.begin, rows.end};
+        consumer.rows = rows.rows;
         consumer.role = rows.name.substr(rows.name.rfind('.') + 1);
         edge.consumers.push_back(std::move(consumer));
     }
