@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/io/file_structure.h"
 
@@ -18,6 +19,10 @@ public:
     virtual ~BlockSource() = default;
     virtual Expected<void> readRows(const DatasetInfo &dataset, std::uint64_t begin, std::uint64_t end,
                                     std::span<std::byte> out) = 0;
+    /// A box of the dataset, row-major: `start` and `count` have one entry per axis. Costs no more than the box and the chunks it
+    /// touches.
+    virtual Expected<void> readBox(const DatasetInfo &dataset, const std::vector<std::uint64_t> &start,
+                                   const std::vector<std::uint64_t> &count, std::span<std::byte> out) = 0;
     /// Variable-length or fixed text datasets, whole.
     virtual Expected<std::vector<std::string>> readText(const DatasetInfo &dataset) = 0;
 };

@@ -11,12 +11,14 @@ namespace {
 /// Calls `run(offset in the chunk, offset in the block, elements)` for every contiguous run both share.
 template <class Run> void forEachRun(const ChunkPlace &place, const Run &run)
 {
-    const std::size_t rank = place.shape.size();
+    const std::vector<std::uint64_t> &start = place.box.start;
+    const std::vector<std::uint64_t> &count = place.box.count;
+    const std::size_t rank = start.size();
     std::vector<std::uint64_t> low(rank);
     std::vector<std::uint64_t> high(rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {
-        low[axis] = axis == 0 ? std::max(place.origin[0], place.begin) : place.origin[axis];
-        high[axis] = std::min(place.origin[axis] + place.chunk[axis], axis == 0 ? place.end : place.shape[axis]);
+        low[axis] = std::max(place.origin[axis], start[axis]);
+        high[axis] = std::min(place.origin[axis] + place.chunk[axis], start[axis] + count[axis]);
         if (low[axis] >= high[axis])
             return;
     }
@@ -27,8 +29,7 @@ template <class Run> void forEachRun(const ChunkPlace &place, const Run &run)
         std::uint64_t inBlock = 0;
         for (std::size_t axis = 0; axis < rank; ++axis) {
             inChunk = inChunk * place.chunk[axis] + (at[axis] - place.origin[axis]);
-            inBlock =
-                inBlock * (axis == 0 ? place.end - place.begin : place.shape[axis]) + (at[axis] - (axis == 0 ? place.begin : 0));
+            inBlock = inBlock * count[axis] + (at[axis] - start[axis]);
         }
         run(static_cast<std::size_t>(inChunk), static_cast<std::size_t>(inBlock),
             static_cast<std::size_t>(high[last] - low[last]));
@@ -43,6 +44,32 @@ template <class Run> void forEachRun(const ChunkPlace &place, const Run &run)
 }
 
 } // namespace
+
+Expected<void> forEachStoredRun(const Box &box, const std::vector<std::uint64_t> &shape, std::size_t elementBytes,
+                                const std::function<Expected<void>(std::uint64_t, std::size_t, std::size_t)> &run)
+{
+    // Trailing axes that are read whole belong to one run; `inner` is the axis whose range is one run.
+    std::size_t inner = shape.size() - 1;
+    std::uint64_t below = elementBytes;
+    while (inner > 0 && box.count[inner] == shape[inner])
+        below *= shape[inner--];
+    const std::uint64_t bytes = box.count[inner] * below;
+    std::vector<std::uint64_t> at = box.start;
+    for (std::size_t to = 0;; to += static_cast<std::size_t>(bytes)) {
+        std::uint64_t from = 0;
+        for (std::size_t axis = 0; axis <= inner; ++axis)
+            from = from * shape[axis] + at[axis];
+        if (Expected<void> done = run(from * below, to, static_cast<std::size_t>(bytes)); !done)
+            return done;
+        std::size_t axis = inner;
+        while (axis > 0 && ++at[axis - 1] >= box.start[axis - 1] + box.count[axis - 1]) {
+            at[axis - 1] = box.start[axis - 1];
+            --axis;
+        }
+        if (axis == 0)
+            return {};
+    }
+}
 
 bool reachesBeyond(const std::vector<std::uint64_t> &origin, const std::vector<std::uint64_t> &chunk,
                    const std::vector<std::uint64_t> &shape)
@@ -70,12 +97,14 @@ void fillChunk(const ChunkPlace &place, std::span<const std::byte> element, std:
     });
 }
 
-ChunkOrigins::ChunkOrigins(const std::vector<std::uint64_t> &shape, const std::vector<std::uint64_t> &chunk, std::uint64_t begin,
-                           std::uint64_t end)
-    : m_shape(shape), m_chunk(chunk), m_origin(shape.size(), 0), m_end(end)
+ChunkOrigins::ChunkOrigins(const Box &box, const std::vector<std::uint64_t> &chunk) : m_chunk(chunk)
 {
-    m_origin[0] = begin / chunk[0] * chunk[0];
-    m_done = begin >= end || std::find(shape.begin(), shape.end(), std::uint64_t{0}) != shape.end();
+    for (std::size_t axis = 0; axis < chunk.size(); ++axis) {
+        m_first.push_back(box.start[axis] / chunk[axis] * chunk[axis]);
+        m_end.push_back(box.start[axis] + box.count[axis]);
+        m_done = m_done || box.count[axis] == 0;
+    }
+    m_origin = m_first;
 }
 
 std::optional<std::vector<std::uint64_t>> ChunkOrigins::next()
@@ -83,16 +112,16 @@ std::optional<std::vector<std::uint64_t>> ChunkOrigins::next()
     if (m_done)
         return std::nullopt;
     std::vector<std::uint64_t> origin = m_origin;
-    std::size_t axis = m_shape.size();
+    std::size_t axis = m_origin.size();
     while (axis > 1) {
         --axis;
         m_origin[axis] += m_chunk[axis];
-        if (m_origin[axis] < m_shape[axis])
+        if (m_origin[axis] < m_end[axis])
             return origin;
-        m_origin[axis] = 0;
+        m_origin[axis] = m_first[axis];
     }
     m_origin[0] += m_chunk[0];
-    m_done = m_origin[0] >= m_end;
+    m_done = m_origin[0] >= m_end[0];
     return origin;
 }
 

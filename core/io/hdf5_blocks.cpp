@@ -57,23 +57,22 @@ public:
 
     Expected<void> readRows(const DatasetInfo &info, std::uint64_t begin, std::uint64_t end, std::span<std::byte> out) override
     {
-        Expected<Prepared *> prepared = prepare(info);
-        if (!prepared)
-            return tl::make_unexpected(prepared.error());
-        const Prepared &data = **prepared;
-        if (begin > end || end > data.shape[0] || out.size() != (end - begin) * data.rowBytes)
+        Box box;
+        box.start.assign(std::max<std::size_t>(info.shape.size(), 1), 0);
+        box.count = info.shape.empty() ? std::vector<std::uint64_t>{1} : info.shape;
+        const std::uint64_t rows = box.count[0];
+        if (begin > end || end > rows)
             return dataError(subject(info), "rows " + std::to_string(begin) + " to " + std::to_string(end) + " do not exist",
-                             "rows below " + std::to_string(data.shape[0]));
-        if (out.empty())
-            return {};
-        switch (data.path) {
-        case Path::Positioned:
-            return m_raw->read(data.offset + begin * data.rowBytes, out);
-        case Path::Chunks:
-            return readChunks(info, data, begin, end, out);
-        default:
-            return readByLibrary(info, data, begin, end, out);
-        }
+                             "rows below " + std::to_string(rows));
+        box.start[0] = begin;
+        box.count[0] = end - begin;
+        return read(info, box, out);
+    }
+
+    Expected<void> readBox(const DatasetInfo &info, const std::vector<std::uint64_t> &start,
+                           const std::vector<std::uint64_t> &count, std::span<std::byte> out) override
+    {
+        return read(info, Box{start, count}, out);
     }
 
     Expected<std::vector<std::string>> readText(const DatasetInfo &info) override;
@@ -81,17 +80,17 @@ public:
 private:
     std::string subject(const DatasetInfo &info) const { return m_file->path() + ":" + printable(info.path); }
 
+    Expected<void> read(const DatasetInfo &info, const Box &box, std::span<std::byte> out);
+    Expected<void> readPositioned(const Prepared &data, const Box &box, std::span<std::byte> out) const;
     Expected<Prepared *> prepare(const DatasetInfo &info);
     Path choosePath(const DatasetInfo &info, Prepared &data);
     bool positionedAgrees(const DatasetInfo &info, Prepared &data);
     void readFill(std::int64_t creation, Prepared &data);
-    Expected<void> readByLibrary(const DatasetInfo &info, const Prepared &data, std::uint64_t begin, std::uint64_t end,
-                                 std::span<std::byte> out);
-    Expected<void> readChunks(const DatasetInfo &info, const Prepared &data, std::uint64_t begin, std::uint64_t end,
-                              std::span<std::byte> out);
+    Expected<void> readByLibrary(const DatasetInfo &info, const Prepared &data, const Box &box, std::span<std::byte> out);
+    Expected<void> readChunks(const DatasetInfo &info, const Prepared &data, const Box &box, std::span<std::byte> out);
     Expected<StoredChunk> fetch(const DatasetInfo &info, const Prepared &data, std::vector<std::uint64_t> origin);
-    Expected<void> decodeBatch(const DatasetInfo &info, const Prepared &data, std::vector<StoredChunk> &batch,
-                               std::uint64_t begin, std::uint64_t end, std::span<std::byte> out);
+    Expected<void> decodeBatch(const DatasetInfo &info, const Prepared &data, std::vector<StoredChunk> &batch, const Box &box,
+                               std::span<std::byte> out);
 
     std::shared_ptr<const Hdf5File> m_file;
     Expected<RawFile> m_raw;
@@ -117,6 +116,42 @@ Expected<Prepared *> Hdf5Blocks::prepare(const DatasetInfo &info)
         return dataError(subject(info), "has a shape or type that cannot be read", "the shape seen when the file was opened");
     data.path = choosePath(info, data);
     return &m_prepared.emplace(info.path, std::move(data)).first->second;
+}
+
+Expected<void> Hdf5Blocks::read(const DatasetInfo &info, const Box &box, std::span<std::byte> out)
+{
+    Expected<Prepared *> prepared = prepare(info);
+    if (!prepared)
+        return tl::make_unexpected(prepared.error());
+    const Prepared &data = **prepared;
+    std::vector<std::uint64_t> factors = box.count;
+    factors.push_back(data.elementBytes);
+    std::uint64_t bytes = 0;
+    bool inside = box.start.size() == data.shape.size() && box.count.size() == data.shape.size() &&
+                  productFits(factors, UINT64_MAX, &bytes) && bytes == out.size();
+    for (std::size_t axis = 0; inside && axis < data.shape.size(); ++axis)
+        inside = box.start[axis] <= data.shape[axis] && box.count[axis] <= data.shape[axis] - box.start[axis];
+    if (!inside)
+        return dataError(subject(info), "a part of shape " + shapeText(box.count) + " does not exist",
+                         "a part of " + shapeText(data.shape));
+    if (out.empty())
+        return {};
+    switch (data.path) {
+    case Path::Positioned:
+        return readPositioned(data, box, out);
+    case Path::Chunks:
+        return readChunks(info, data, box, out);
+    default:
+        return readByLibrary(info, data, box, out);
+    }
+}
+
+/// One read per run of bytes that lie together in the file.
+Expected<void> Hdf5Blocks::readPositioned(const Prepared &data, const Box &box, std::span<std::byte> out) const
+{
+    return forEachStoredRun(box, data.shape, data.elementBytes, [&](std::uint64_t from, std::size_t to, std::size_t bytes) {
+        return m_raw->read(data.offset + from, out.subspan(to, bytes));
+    });
 }
 
 Path Hdf5Blocks::choosePath(const DatasetInfo &info, Prepared &data)
@@ -146,13 +181,15 @@ bool Hdf5Blocks::positionedAgrees(const DatasetInfo &info, Prepared &data)
     if (data.rowBytes == 0 || data.shape[0] == 0 || data.rowBytes > kChunkBudget)
         return false;
     const std::uint64_t rows = std::min(data.shape[0], std::max<std::uint64_t>(1, kCompared / data.rowBytes));
+    Box first{std::vector<std::uint64_t>(data.shape.size(), 0), data.shape};
+    first.count[0] = rows;
     std::vector<std::byte> byLibrary(static_cast<std::size_t>(rows * data.rowBytes));
     std::vector<std::byte> byAddress(byLibrary.size());
     data.offset = static_cast<std::uint64_t>(info.offset);
     const std::uint64_t last = data.shape[0] * data.rowBytes;
     if (data.offset > m_raw->size() || last > m_raw->size() - data.offset)
         return false;
-    return readByLibrary(info, data, 0, rows, byLibrary) && m_raw->read(data.offset, byAddress) && byLibrary == byAddress;
+    return readByLibrary(info, data, first, byLibrary) && m_raw->read(data.offset, byAddress) && byLibrary == byAddress;
 }
 
 void Hdf5Blocks::readFill(std::int64_t creation, Prepared &data)
@@ -163,24 +200,21 @@ void Hdf5Blocks::readFill(std::int64_t creation, Prepared &data)
         H5Pget_fill_value(creation, data.type.get(), data.fill.data());
 }
 
-Expected<void> Hdf5Blocks::readByLibrary(const DatasetInfo &info, const Prepared &data, std::uint64_t begin, std::uint64_t end,
-                                         std::span<std::byte> out)
+Expected<void> Hdf5Blocks::readByLibrary(const DatasetInfo &info, const Prepared &data, const Box &box, std::span<std::byte> out)
 {
     const Hdf5Lock lock;
     // A filter of the library that gives less than a chunk must not show old memory.
     std::fill(out.begin(), out.end(), std::byte{0});
     const Hdf5Handle fileSpace(H5Dget_space(data.dataset.get()), H5Sclose);
-    std::vector<hsize_t> start(data.shape.size(), 0);
-    std::vector<hsize_t> count(data.shape.begin(), data.shape.end());
-    start[0] = begin;
-    count[0] = end - begin;
+    const std::vector<hsize_t> start(box.start.begin(), box.start.end());
+    const std::vector<hsize_t> count(box.count.begin(), box.count.end());
     const Hdf5Handle memorySpace(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
     if (!info.shape.empty())
         H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
     if (H5Dread(data.dataset.get(), data.type.get(), memorySpace.get(), fileSpace.get(), H5P_DEFAULT, out.data()) < 0)
         return dataError(subject(info),
-                         "rows " + std::to_string(begin) + " to " + std::to_string(end) + " cannot be read (" + hdf5Reason() +
-                             ")",
+                         "rows " + std::to_string(start[0]) + " to " + std::to_string(start[0] + count[0]) + " cannot be read (" +
+                             hdf5Reason() + ")",
                          "intact data");
     return {};
 }
@@ -212,11 +246,11 @@ Expected<StoredChunk> Hdf5Blocks::fetch(const DatasetInfo &info, const Prepared 
 }
 
 Expected<void> Hdf5Blocks::decodeBatch(const DatasetInfo &info, const Prepared &data, std::vector<StoredChunk> &batch,
-                                       std::uint64_t begin, std::uint64_t end, std::span<std::byte> out)
+                                       const Box &box, std::span<std::byte> out)
 {
     tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t i) {
         StoredChunk &chunk = batch[i];
-        const ChunkPlace place{chunk.origin, data.chunk, data.shape, data.elementBytes, begin, end};
+        const ChunkPlace place{chunk.origin, data.chunk, data.elementBytes, box};
         if (chunk.missing)
             return fillChunk(place, data.fill, out);
         Expected<std::vector<std::byte>> values =
@@ -238,12 +272,11 @@ Expected<void> Hdf5Blocks::decodeBatch(const DatasetInfo &info, const Prepared &
     return {};
 }
 
-Expected<void> Hdf5Blocks::readChunks(const DatasetInfo &info, const Prepared &data, std::uint64_t begin, std::uint64_t end,
-                                      std::span<std::byte> out)
+Expected<void> Hdf5Blocks::readChunks(const DatasetInfo &info, const Prepared &data, const Box &box, std::span<std::byte> out)
 {
     std::vector<StoredChunk> batch;
     std::size_t held = 0;
-    ChunkOrigins origins(data.shape, data.chunk, begin, end);
+    ChunkOrigins origins(box, data.chunk);
     while (const std::optional<std::vector<std::uint64_t>> origin = origins.next()) {
         const Hdf5Lock lock;
         Expected<StoredChunk> chunk = fetch(info, data, *origin);
@@ -253,11 +286,11 @@ Expected<void> Hdf5Blocks::readChunks(const DatasetInfo &info, const Prepared &d
         batch.push_back(std::move(*chunk));
         if (held < kBatchBytes)
             continue;
-        if (Expected<void> decoded = decodeBatch(info, data, batch, begin, end, out); !decoded)
+        if (Expected<void> decoded = decodeBatch(info, data, batch, box, out); !decoded)
             return decoded;
         held = 0;
     }
-    return decodeBatch(info, data, batch, begin, end, out);
+    return decodeBatch(info, data, batch, box, out);
 }
 
 Expected<std::vector<std::string>> Hdf5Blocks::readText(const DatasetInfo &info)
