@@ -174,6 +174,7 @@ void Walk::plan()
 {
     Session *session = m_window.session();
     m_window.showTab(Tab::Plan);
+    m_window.planPanel()->choosePreset({});
     session->pinCurrent();
     shot(QStringLiteral("plan_pinned"));
     m_window.planPanel()->make();

@@ -43,7 +43,7 @@ public:
         painter->fillRect(bar, gridColour(palette));
         painter->fillRect(QRectF(bar.left(), bar.top(), bar.width() * severity.toDouble(), bar.height()), severityColour(severity.toDouble(), palette));
         painter->setPen(palette.color(option.state & QStyle::State_Selected ? QPalette::HighlightedText : QPalette::Text));
-        painter->drawText(QRectF(box.left(), box.top(), number, box.height()), Qt::AlignRight | Qt::AlignVCenter, text);
+        painter->drawText(QRectF(box.left(), option.rect.top(), number, option.rect.height()), Qt::AlignRight | Qt::AlignVCenter, text);
         painter->restore();
     }
 };

@@ -16,7 +16,7 @@ PlanPanel::PlanPanel(Session *session, QWidget *parent)
     : QWidget(parent), m_session(session), m_model(new PlanModel(session->plan(), this)), m_table(new QTableView), m_preset(new QComboBox),
       m_effort(new QComboBox), m_choose(new QComboBox), m_online(new QCheckBox(QStringLiteral("allow online"))),
       m_change(new QCheckBox(QStringLiteral("allow function change"))), m_joint(new QCheckBox(QStringLiteral("accept joint"))),
-      m_streams(new QCheckBox(QStringLiteral("streams"))), m_make(new QPushButton(QStringLiteral("Make plan"))),
+      m_make(new QPushButton(QStringLiteral("Make plan"))),
       m_save(new QPushButton(QStringLiteral("Save manifest…"))), m_apply(new QPushButton(QStringLiteral("Apply to a checkpoint…"))),
       m_verify(new QPushButton(QStringLiteral("Verify…"))), m_unpin(new QPushButton(QStringLiteral("Unpin edge"))), m_report(new QTextBrowser)
 {
@@ -60,7 +60,6 @@ QWidget *PlanPanel::buildSettings()
     m_online->setToolTip(QStringLiteral("Candidates may leave an operator the runtime has to execute"));
     m_change->setToolTip(QStringLiteral("Candidates may change the function (magr, clips of stream outputs)"));
     m_joint->setToolTip(QStringLiteral("Accept edges whose joint error is more than 10 % above the error alone"));
-    m_streams->setToolTip(QStringLiteral("Residual rotations compete too"));
     auto *box = new QWidget;
     auto *column = new QVBoxLayout(box);
     column->setContentsMargins(0, 0, 0, 0);
@@ -71,7 +70,7 @@ QWidget *PlanPanel::buildSettings()
     }
     first->addStretch();
     first->addWidget(m_make);
-    for (QCheckBox *check : {m_online, m_change, m_joint, m_streams}) {
+    for (QCheckBox *check : {m_online, m_change, m_joint}) {
         second->addWidget(check);
     }
     second->addStretch();
@@ -131,8 +130,12 @@ PlanSettings PlanPanel::settings() const
     settings.online = permission(m_online);
     settings.functionChange = permission(m_change);
     settings.joint = permission(m_joint);
-    settings.streams = permission(m_streams);
     return settings;
+}
+
+void PlanPanel::choosePreset(const QString &key)
+{
+    m_preset->setCurrentIndex(std::max(0, m_preset->findData(key)));
 }
 
 void PlanPanel::make()

@@ -19,6 +19,8 @@ public:
     explicit PlanPanel(Session *session, QWidget *parent = nullptr);
     PlanSettings settings() const;
     void make();
+    /// Key of a preset, or empty for the candidates of the Try tab.
+    void choosePreset(const QString &key);
     const PlanModel *model() const { return m_model; }
 
 private:
@@ -34,7 +36,7 @@ private:
     PlanModel *m_model;
     QTableView *m_table;
     QComboBox *m_preset, *m_effort, *m_choose;
-    QCheckBox *m_online, *m_change, *m_joint, *m_streams;
+    QCheckBox *m_online, *m_change, *m_joint;
     QPushButton *m_make, *m_save, *m_apply, *m_verify, *m_unpin;
     QTextBrowser *m_report;
 };
