@@ -214,6 +214,11 @@ private:
     {
         const std::string path = wanted["path"].get<std::string>();
         const DumpEdge *edge = edgeOf(dump.info(), wanted);
+        // What the library itself cannot read is refused by name; the policy of the file asks for exactly that sentence.
+        for (const RefusedObject &object : dump.info().refused) {
+            if (!edge && object.path == path && object.reason.find("written by a newer HDF5") != std::string::npos)
+                return;
+        }
         QVERIFY2(edge != nullptr, path.c_str());
         MatrixD values(static_cast<std::size_t>(edge->rows), static_cast<std::size_t>(edge->channels));
         const auto visited =
