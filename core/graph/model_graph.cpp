@@ -31,6 +31,13 @@ ModelInfo withFamilyFacts(ModelInfo model, const Family *family)
     return model;
 }
 
+bool namedByArchitecture(const Family &family, const ModelInfo &model)
+{
+    return std::any_of(model.architectures.begin(), model.architectures.end(), [&](const std::string &name) {
+        return std::find(family.architectures.begin(), family.architectures.end(), name) != family.architectures.end();
+    });
+}
+
 std::int64_t layerCount(const ModelInfo &model, const std::vector<Edge> &edges)
 {
     std::int64_t layers = model.numLayers;
@@ -98,6 +105,8 @@ Expected<ModelGraph> buildGraph(const DumpInfo &dump, const ResolvedWeights &wei
     graph.notes = weights.notes();
     if (!graph.family)
         graph.notes.push_back("no family fits: producers and other readers are those the dump names (--family KEY names one)");
+    else if (dump.model.family.empty() && !namedByArchitecture(*graph.family, weights.model()))
+        graph.notes.push_back("family " + graph.family->key + " was recognised by tensor names (--family KEY states it)");
     graph.model = withFamilyFacts(weights.model(), graph.family.get());
     EdgeSources sources{dump, weights, graph.family.get(), graph.model, {}};
     sources.known.has = [&](const std::string &name) { return weights.find({name}) != nullptr; };

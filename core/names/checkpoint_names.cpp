@@ -248,10 +248,11 @@ Expected<CheckpointNames> namesOfCheckpoint(const Checkpoint &checkpoint, const 
 
 std::string dumpNameOf(const Family &family, const std::string &stored)
 {
+    const std::vector<Way> ways = waysOf(family);
     for (const std::string &prefix : family.prefixes) {
         if (!std::string_view(stored).starts_with(prefix))
             continue;
-        for (const Way &way : waysOf(family))
+        for (const Way &way : ways)
             if (way.pattern->rowBegin.empty())
                 if (const auto numbers = matchPattern(way.stored, std::string_view(stored).substr(prefix.size())))
                     return fillPattern(*way.dumpPattern, *numbers) + (way.bias ? ".bias" : "");

@@ -4,6 +4,7 @@
 
 #include "core/names/family.h"
 #include "core/names/name_pattern.h"
+#include "core/names/resolve_parts.h"
 
 namespace planish {
 
@@ -36,6 +37,15 @@ bool anyNameFits(const Family &family, const std::vector<std::string> &names)
                     return true;
         }
     return false;
+}
+
+/// How many of the names the family's patterns explain.
+std::size_t namesExplained(const Family &family, const std::vector<std::string> &names)
+{
+    std::size_t count = 0;
+    for (const std::string &name : names)
+        count += !dumpNameOf(family, name).empty();
+    return count;
 }
 
 } // namespace
@@ -84,14 +94,18 @@ std::shared_ptr<const Family> FamilyList::match(const std::string &dumpFamily, c
             if (std::find(family->architectures.begin(), family->architectures.end(), architecture) !=
                 family->architectures.end())
                 return family;
-    // Only one family may fit by names: two that fit say nothing about the model.
+    // By names alone the family that explains most of them; two that explain the same say nothing about the model.
     std::shared_ptr<const Family> fit;
-    for (const auto &family : m_families)
-        if (anyNameFits(*family, tensorNames)) {
-            if (fit)
-                return nullptr;
+    std::size_t best = 0;
+    for (const auto &family : m_families) {
+        const std::size_t explained = anyNameFits(*family, tensorNames) ? namesExplained(*family, tensorNames) : 0;
+        if (explained == best)
+            fit = nullptr;
+        if (explained > best) {
+            best = explained;
             fit = family;
         }
+    }
     return fit;
 }
 

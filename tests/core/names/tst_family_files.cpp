@@ -121,6 +121,18 @@ private slots:
         QCOMPARE(list.match("", {"BertModel"}, {})->key, std::string("bert"));
         QCOMPARE(list.match("", {}, {"transformer.h.0.attn.c_attn.weight"})->key, std::string("gpt2"));
         QVERIFY(!list.match("", {}, {"something.else"}));
+        const std::string gate = "model.layers.2.mlp.gate_proj.weight";
+        QCOMPARE(list.match("", {}, {gate})->key, std::string("llama"));
+        QCOMPARE(list.match("", {}, {gate, "model.layers.2.self_attn.q_norm.weight"})->key, std::string("qwen3"));
+        QCOMPARE(list.match("", {},
+                            {gate, "model.layers.2.self_attn.q_norm.weight", "model.layers.2.pre_feedforward_layernorm.weight"})
+                     ->key,
+                 std::string("gemma2"));
+        QCOMPARE(list.match("", {},
+                            {"model.encoder.layers.0.self_attn_layer_norm.weight",
+                             "model.decoder.layers.0.self_attn_layer_norm.weight"})
+                     ->key,
+                 std::string("whisper"));
     }
 
     void aNormOrderChoosesTheVariant()
