@@ -7,6 +7,7 @@
 #include "core/graph/edge_names.h"
 #include "core/graph/ties.h"
 #include "core/names/name_pattern.h"
+#include "core/names/row_expression.h"
 #include "core/plan/joint.h"
 
 namespace planish {
@@ -21,7 +22,26 @@ const FamilyEdge *familyEdgeOf(const Family *family, const std::string &site)
     return found == family->edges.end() ? nullptr : &found->second;
 }
 
-Producer producerOf(const Assignment &assignment, const Family *family, const FamilyEdge *familyEdge, std::int64_t layer)
+/// The part of a fused tensor these rows are, when the family's producer of this site lies exactly there: qkv_proj[q+kv:q+2kv]
+/// is v_proj. Other rows keep the name of the whole tensor, which is then a wrong producer.
+std::string partName(const NamedRows &producer, const Family &family, const FamilyEdge &familyEdge, std::int64_t layer, const ModelInfo &model)
+{
+    const auto patterns = family.names.find(familyEdge.producer);
+    if (producer.rows.end < 0 || patterns == family.names.end())
+        return producer.name;
+    for (const NamePattern &pattern : patterns->second) {
+        if (pattern.rowBegin.empty() || pattern.rowEnd.empty())
+            continue;
+        const auto begin = evaluateRows(pattern.rowBegin, rowVariables(model), producer.name);
+        const auto end = evaluateRows(pattern.rowEnd, rowVariables(model), producer.name);
+        const bool unknown = !begin || !end; // heads not stated: the rows cannot be judged
+        if (unknown || (*begin == producer.rows.begin && *end == producer.rows.end))
+            return fillPattern(familyEdge.producer, {layer, -1});
+    }
+    return producer.name;
+}
+
+Producer producerOf(const Assignment &assignment, const Family *family, const FamilyEdge *familyEdge, std::int64_t layer, const ModelInfo &model)
 {
     const NamedRows producer = namedRows(assignment.producerName);
     const std::string between = familyEdge ? familyEdge->between : std::string();
@@ -35,7 +55,7 @@ Producer producerOf(const Assignment &assignment, const Family *family, const Fa
     if (assignment.producerKind == "linear") {
         LinearProducer linear;
         linear.tensor = {producer.name};
-        linear.name = {producer.name};
+        linear.name = {family && familyEdge ? partName(producer, *family, *familyEdge, layer, model) : producer.name};
         linear.rows = producer.rows;
         linear.hasBias = true;
         linear.between = between.empty() ? "identity" : between;
@@ -91,7 +111,7 @@ Edge edgeOf(const Assignment &assignment, const ModelInfo &model, const Family *
     edge.layer = parts.layer;
     edge.site = parts.site;
     edge.channels = channelsOf(assignment, model);
-    edge.producer = producerOf(assignment, family, familyEdge, parts.layer);
+    edge.producer = producerOf(assignment, family, familyEdge, parts.layer, model);
     std::vector<std::string> covered;
     for (const std::string &text : assignment.consumers) {
         const NamedRows named = namedRows(text);

@@ -57,6 +57,16 @@ private slots:
         QCOMPARE(firstRule(check(road, plan)), std::string("consumers_not_covered"));
     }
 
+    void otherRowsOfAFusedTensorAreAWrongProducer()
+    {
+        const PlanRoad road("phi3");
+        Plan plan = road.plan();
+        const auto edge = std::find_if(plan.assignments.begin(), plan.assignments.end(), [](const Assignment &a) { return a.edge.value == "layers.0.attn_out"; });
+        QCOMPARE(edge->producerName, std::string("layers.0.qkv_proj[128:160]"));
+        edge->producerName = "layers.0.qkv_proj[96:128]"; // the key rows
+        QCOMPARE(firstRule(check(road, plan)), std::string("wrong_producer"));
+    }
+
     void headsMustDivideOverDevices()
     {
         const PlanRoad road; // 6 query and 2 key-value heads
