@@ -47,7 +47,8 @@ void ChannelProfile::setProfile(std::vector<ProfileSeries> series, AxisScale sca
         }
     }
     if (channels > 0 && std::isfinite(high)) {
-        const QString position = order == ProfileOrder::Sorted ? QStringLiteral("rank (largest first)") : QStringLiteral("channel");
+        const QString position =
+            order == ProfileOrder::Sorted ? QStringLiteral("rank (largest first)") : QStringLiteral("channel");
         finish({position, AxisScale::Linear, 0, static_cast<double>(channels - 1)},
                fitted(valueTitle, scale, scale == AxisScale::Linear && low > 0 ? 0.0 : low, high));
     }

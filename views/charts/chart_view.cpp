@@ -29,7 +29,8 @@ ChartView::ChartView(const QString &name, QWidget *parent) : QChartView(new QCha
     chart()->legend()->setAlignment(Qt::AlignTop);
     chart()->layout()->setContentsMargins(0, 0, 0, 0);
     styleChart(chart(), palette());
-    addPlotMenu(this, [this] { return table(); }, [this] { return m_provenance ? m_provenance() : QString(); });
+    addPlotMenu(
+        this, [this] { return table(); }, [this] { return m_provenance ? m_provenance() : QString(); });
 }
 
 void ChartView::setEmptyText(const QString &text)

@@ -28,8 +28,9 @@ void ConcentrationCurve::setCurve(std::vector<double> shares, std::size_t onePer
     addLine(QStringLiteral("share of energy"), envelope(points), SeriesTone::Main, 1.6);
     const QPointF marked(static_cast<double>(onePercent), m_shares[std::min(onePercent, m_shares.size()) - 1]);
     addMarks(QStringLiteral("top 1 %: %1").arg(percentText(marked.y())), {marked}, SeriesTone::Second, 9.0);
-    finish({QStringLiteral("r largest channels"), AxisScale::Logarithmic, 1.0, std::max(2.0, static_cast<double>(m_shares.size()))},
-           {QStringLiteral("share of energy"), AxisScale::Linear, 0.0, 1.0});
+    finish(
+        {QStringLiteral("r largest channels"), AxisScale::Logarithmic, 1.0, std::max(2.0, static_cast<double>(m_shares.size()))},
+        {QStringLiteral("share of energy"), AxisScale::Linear, 0.0, 1.0});
 }
 
 QString ConcentrationCurve::hoverText(const QPointF &value) const

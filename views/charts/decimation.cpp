@@ -17,7 +17,8 @@ QList<QPointF> envelope(const QList<QPointF> &points, std::size_t budget)
     for (std::size_t b = 0; b < buckets; ++b) {
         const auto begin = points.begin() + static_cast<qsizetype>(b * count / buckets);
         const auto end = points.begin() + static_cast<qsizetype>((b + 1) * count / buckets);
-        const auto [low, high] = std::minmax_element(begin, end, [](const QPointF &a, const QPointF &c) { return a.y() < c.y(); });
+        const auto [low, high] =
+            std::minmax_element(begin, end, [](const QPointF &a, const QPointF &c) { return a.y() < c.y(); });
         const auto first = std::min(low, high), second = std::max(low, high);
         kept.push_back(*first);
         if (second != first) {

@@ -26,7 +26,8 @@ DepthMap::DepthMap(QWidget *parent) : QWidget(parent)
     setMinimumSize(320, 180);
     setAccessibleName(QStringLiteral("Map of all edges"));
     setAccessibleDescription(QStringLiteral("Layers along x, sites along y; arrow keys move, the context menu shows the table."));
-    addPlotMenu(this, [this] { return table(); }, [this] { return m_provenance ? m_provenance() : QString(); });
+    addPlotMenu(
+        this, [this] { return table(); }, [this] { return m_provenance ? m_provenance() : QString(); });
 }
 
 void DepthMap::setCells(std::vector<DepthCell> cells, const QString &measure, AxisScale scale)
@@ -70,8 +71,9 @@ double DepthMap::positionOf(double value) const
     if (!(m_high > m_low)) {
         return 0.5;
     }
-    return m_scale == AxisScale::Logarithmic ? (std::log(std::max(value, m_low)) - std::log(m_low)) / (std::log(m_high) - std::log(m_low))
-                         : (value - m_low) / (m_high - m_low);
+    return m_scale == AxisScale::Logarithmic
+               ? (std::log(std::max(value, m_low)) - std::log(m_low)) / (std::log(m_high) - std::log(m_low))
+               : (value - m_low) / (m_high - m_low);
 }
 
 DepthMap::Layout DepthMap::layoutNow() const
@@ -93,14 +95,15 @@ QRectF DepthMap::rectOf(const DepthCell &cell, const Layout &layout) const
 {
     const auto column = std::lower_bound(m_layers.begin(), m_layers.end(), cell.layer) - m_layers.begin();
     const auto row = m_sites.indexOf(cell.site);
-    return {layout.grid.left() + static_cast<double>(column) * layout.cellWidth, layout.grid.top() + static_cast<double>(row) * layout.cellHeight,
-            layout.cellWidth, layout.cellHeight};
+    return {layout.grid.left() + static_cast<double>(column) * layout.cellWidth,
+            layout.grid.top() + static_cast<double>(row) * layout.cellHeight, layout.cellWidth, layout.cellHeight};
 }
 
 const DepthCell *DepthMap::cellAt(const QPointF &at) const
 {
     const Layout layout = layoutNow();
-    const auto found = std::find_if(m_cells.begin(), m_cells.end(), [&](const DepthCell &c) { return rectOf(c, layout).contains(at); });
+    const auto found =
+        std::find_if(m_cells.begin(), m_cells.end(), [&](const DepthCell &c) { return rectOf(c, layout).contains(at); });
     return found == m_cells.end() ? nullptr : &*found;
 }
 
@@ -146,18 +149,20 @@ void DepthMap::paintAxes(QPainter &painter, const Layout &layout) const
     painter.drawText(QRectF(8, 4, width() - 16, kTop - 6), Qt::AlignLeft | Qt::AlignVCenter, m_measure);
     painter.setFont(font());
     for (qsizetype i = 0; i < m_sites.size(); ++i) {
-        const QRectF box(0, layout.grid.top() + static_cast<double>(i) * layout.cellHeight, layout.grid.left() - 8, layout.cellHeight);
+        const QRectF box(0, layout.grid.top() + static_cast<double>(i) * layout.cellHeight, layout.grid.left() - 8,
+                         layout.cellHeight);
         painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, m_sites[i]);
     }
     const double labelWidth = fontMetrics().horizontalAdvance(QStringLiteral("000")) + 4;
     const auto step = static_cast<std::size_t>(std::max(1.0, std::ceil(labelWidth / std::max(1.0, layout.cellWidth))));
     for (std::size_t i = 0; i < m_layers.size(); i += step) {
         const double centre = layout.grid.left() + (static_cast<double>(i) + 0.5) * layout.cellWidth;
-        painter.drawText(QRectF(centre - 40, layout.grid.bottom() + 2, 80, fontMetrics().height()), Qt::AlignHCenter | Qt::AlignTop,
-                         m_layers[i] < 0 ? QStringLiteral("-") : QString::number(m_layers[i]));
+        painter.drawText(QRectF(centre - 40, layout.grid.bottom() + 2, 80, fontMetrics().height()),
+                         Qt::AlignHCenter | Qt::AlignTop, m_layers[i] < 0 ? QStringLiteral("-") : QString::number(m_layers[i]));
     }
     painter.setPen(faintText(palette()));
-    painter.drawText(QRectF(layout.grid.left(), layout.grid.bottom() + 2 + fontMetrics().height(), std::max(80.0, layout.grid.width()), fontMetrics().height()),
+    painter.drawText(QRectF(layout.grid.left(), layout.grid.bottom() + 2 + fontMetrics().height(),
+                            std::max(80.0, layout.grid.width()), fontMetrics().height()),
                      Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("layer"));
 }
 
@@ -168,7 +173,8 @@ void DepthMap::paintLegend(QPainter &painter, const Layout &layout) const
     }
     const QRectF bar(layout.grid.right() + 12, layout.grid.top(), 12, layout.grid.height());
     for (int y = 0; y < static_cast<int>(bar.height()); ++y) {
-        painter.fillRect(QRectF(bar.left(), bar.bottom() - y - 1, bar.width(), 1.5), QColor(colourAt(ColourMap::Viridis, y / bar.height())));
+        painter.fillRect(QRectF(bar.left(), bar.bottom() - y - 1, bar.width(), 1.5),
+                         QColor(colourAt(ColourMap::Viridis, y / bar.height())));
     }
     painter.setPen(palette().color(QPalette::Text));
     const double left = bar.right() + 4;
@@ -191,7 +197,9 @@ void DepthMap::mouseMoveEvent(QMouseEvent *event)
 {
     if (const DepthCell *cell = cellAt(event->position())) {
         QToolTip::showText(event->globalPosition().toPoint(),
-                           toQString(cell->edge.value) + '\n' + m_measure + ": " + (cell->value ? shortNumber(*cell->value) : cell->missing), this);
+                           toQString(cell->edge.value) + '\n' + m_measure + ": " +
+                               (cell->value ? shortNumber(*cell->value) : cell->missing),
+                           this);
     }
 }
 
@@ -221,7 +229,8 @@ PlotTable DepthMap::table() const
 {
     PlotTable table{{"edge", "layer", "site", m_measure}, {}};
     for (const DepthCell &cell : m_cells) {
-        table.rows.push_back({toQString(cell.edge.value), QString::number(cell.layer), cell.site, cell.value ? fullNumber(*cell.value) : cell.missing});
+        table.rows.push_back({toQString(cell.edge.value), QString::number(cell.layer), cell.site,
+                              cell.value ? fullNumber(*cell.value) : cell.missing});
     }
     return table;
 }

@@ -22,7 +22,7 @@ namespace planish {
 
 namespace {
 
-constexpr int kFooter = 22;      // height of the provenance line
+constexpr int kFooter = 22;       // height of the provenance line
 constexpr double kPngScale = 2.0; // pictures for a paper are wanted at twice the screen
 
 void paintPlot(QPainter &painter, QWidget *plot, const QString &provenance)
@@ -85,7 +85,8 @@ Expected<void> saveText(const QString &file, const QString &text)
 {
     QSaveFile out(file);
     if (!out.open(QIODevice::WriteOnly) || out.write(text.toUtf8()) < 0 || !out.commit()) {
-        return machineError(file.toStdString(), "cannot be written: " + out.errorString().toStdString(), "a writable folder with free space");
+        return machineError(file.toStdString(), "cannot be written: " + out.errorString().toStdString(),
+                            "a writable folder with free space");
     }
     return {};
 }
@@ -145,7 +146,8 @@ void addPlotMenu(QWidget *plot, std::function<PlotTable()> table, Provenance pro
             }
         });
         menu.addSeparator();
-        menu.addAction(QStringLiteral("Copy numbers (TSV)"), plot, [=] { QGuiApplication::clipboard()->setText(toTsv(table())); });
+        menu.addAction(QStringLiteral("Copy numbers (TSV)"), plot,
+                       [=] { QGuiApplication::clipboard()->setText(toTsv(table())); });
         menu.addAction(QStringLiteral("Show as table"), plot, [=] { showTwin(plot, table(), provenance); });
         menu.exec(plot->mapToGlobal(at));
     });
@@ -160,7 +162,8 @@ PlotTable tableOf(const QTableView *view)
     }
     const QModelIndexList picked = view->selectionModel() ? view->selectionModel()->selectedRows() : QModelIndexList();
     for (int r = 0; r < model->rowCount(); ++r) {
-        const bool wanted = picked.size() < 2 || std::any_of(picked.begin(), picked.end(), [r](const QModelIndex &i) { return i.row() == r; });
+        const bool wanted =
+            picked.size() < 2 || std::any_of(picked.begin(), picked.end(), [r](const QModelIndex &i) { return i.row() == r; });
         if (wanted) {
             QStringList row;
             for (int c = 0; c < model->columnCount(); ++c) {

@@ -59,8 +59,8 @@ void SweepChart::setSweep(std::shared_ptr<const Sweep> sweep)
         setEmptyText(QStringLiteral("No value of this sweep could be evaluated."));
         return;
     }
-    const auto [low, high] =
-        std::minmax_element(curve.error.begin(), curve.error.end(), [](const QPointF &a, const QPointF &b) { return a.y() < b.y(); });
+    const auto [low, high] = std::minmax_element(curve.error.begin(), curve.error.end(),
+                                                 [](const QPointF &a, const QPointF &b) { return a.y() < b.y(); });
     const AxisScale scale = low->y() > 0 && high->y() / low->y() > kLogFrom ? AxisScale::Logarithmic : AxisScale::Linear;
     double bottom = low->y(), top = high->y();
     if (curve.low.size() > 1) {
@@ -76,9 +76,11 @@ void SweepChart::setSweep(std::shared_ptr<const Sweep> sweep)
     addLine(QStringLiteral("output error"), curve.error, SeriesTone::Main, 1.8);
     if (m_sweep->best < m_sweep->evaluations.size() && m_sweep->evaluations[m_sweep->best].output) {
         const QPointF best(m_sweep->values[m_sweep->best], m_sweep->evaluations[m_sweep->best].output->relativeFrobenius);
-        addMarks(QStringLiteral("minimum %1 at %2").arg(shortNumber(best.y()), shortNumber(best.x())), {best}, SeriesTone::Second, 10.0);
+        addMarks(QStringLiteral("minimum %1 at %2").arg(shortNumber(best.y()), shortNumber(best.x())), {best}, SeriesTone::Second,
+                 10.0);
     }
-    finish({toQString(m_sweep->parameter), AxisScale::Linear, m_sweep->values.front(), std::max(m_sweep->values.back(), m_sweep->values.front() + 1e-9)},
+    finish({toQString(m_sweep->parameter), AxisScale::Linear, m_sweep->values.front(),
+            std::max(m_sweep->values.back(), m_sweep->values.front() + 1e-9)},
            fitted(QStringLiteral("output error"), scale, scale == AxisScale::Linear ? std::min(0.0, bottom) : bottom, top));
 }
 
@@ -108,11 +110,14 @@ QString SweepChart::hoverText(const QPointF &value) const
 
 PlotTable SweepChart::table() const
 {
-    PlotTable table{{m_sweep ? toQString(m_sweep->parameter) : QStringLiteral("value"), "relative_frobenius", "low", "high", "rows_rms", "status"}, {}};
+    PlotTable table{{m_sweep ? toQString(m_sweep->parameter) : QStringLiteral("value"), "relative_frobenius", "low", "high",
+                     "rows_rms", "status"},
+                    {}};
     for (std::size_t i = 0; m_sweep && i < m_sweep->evaluations.size(); ++i) {
         const Evaluation &e = m_sweep->evaluations[i];
         table.rows.push_back({fullNumber(m_sweep->values[i]), e.output ? fullNumber(e.output->relativeFrobenius) : QString(),
-                              e.uncertainty ? fullNumber(e.uncertainty->low) : QString(), e.uncertainty ? fullNumber(e.uncertainty->high) : QString(),
+                              e.uncertainty ? fullNumber(e.uncertainty->low) : QString(),
+                              e.uncertainty ? fullNumber(e.uncertainty->high) : QString(),
                               e.output ? fullNumber(e.output->rows.rms) : QString(),
                               e.status == EvaluationStatus::Ok ? QStringLiteral("ok") : toQString(e.reason)});
     }

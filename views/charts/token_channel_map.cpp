@@ -23,17 +23,21 @@ TokenChannelMap::TokenChannelMap(const QString &name, QWidget *parent) : QWidget
     setMouseTracking(true);
     setMinimumSize(260, 150);
     setAccessibleName(name);
-    setAccessibleDescription(QStringLiteral("Rows along y, channels along x. Drag a box to zoom, double click to see everything."));
-    addPlotMenu(this, [this] { return table(); }, [this] { return m_provenance ? m_provenance() : QString(); });
+    setAccessibleDescription(
+        QStringLiteral("Rows along y, channels along x. Drag a box to zoom, double click to see everything."));
+    addPlotMenu(
+        this, [this] { return table(); }, [this] { return m_provenance ? m_provenance() : QString(); });
 }
 
-void TokenChannelMap::setImage(std::shared_ptr<const MaxImage> image, const QString &rowTitle, RowLabel rowLabel, const QString &emptyText)
+void TokenChannelMap::setImage(std::shared_ptr<const MaxImage> image, const QString &rowTitle, RowLabel rowLabel,
+                               const QString &emptyText)
 {
     m_image = std::move(image);
     m_rowTitle = rowTitle;
     m_rowLabel = std::move(rowLabel);
     m_emptyText = emptyText;
-    m_view = m_image ? ImageRegion{m_image->rowBegin, m_image->rowEnd, m_image->channelBegin, m_image->channelEnd} : ImageRegion{};
+    m_view =
+        m_image ? ImageRegion{m_image->rowBegin, m_image->rowEnd, m_image->channelBegin, m_image->channelEnd} : ImageRegion{};
     rebuild();
 }
 
@@ -71,7 +75,9 @@ MaxImage TokenChannelMap::cropped() const
 {
     const MaxImage &all = *m_image;
     const std::uint64_t height = all.rowEnd - all.rowBegin, width = all.channelEnd - all.channelBegin;
-    const auto cell = [](std::uint64_t at, std::uint64_t extent, std::size_t cells) { return static_cast<std::size_t>(at * cells / extent); };
+    const auto cell = [](std::uint64_t at, std::uint64_t extent, std::size_t cells) {
+        return static_cast<std::size_t>(at * cells / extent);
+    };
     const std::size_t r0 = cell(m_view.rowBegin - all.rowBegin, height, all.rows);
     const std::size_t r1 = std::max(r0 + 1, cell(m_view.rowEnd - all.rowBegin, height, all.rows));
     const std::size_t c0 = cell(m_view.channelBegin - all.channelBegin, width, all.cols);
@@ -98,7 +104,8 @@ void TokenChannelMap::rebuild()
         const auto rank = static_cast<std::ptrdiff_t>(m_contrast * static_cast<double>(magnitudes.size() - 1));
         std::nth_element(magnitudes.begin(), magnitudes.begin() + rank, magnitudes.end());
         m_high = std::max<double>(magnitudes[static_cast<std::size_t>(rank)], 1e-30);
-        std::nth_element(magnitudes.begin(), magnitudes.begin() + static_cast<std::ptrdiff_t>(magnitudes.size() / 10), magnitudes.end());
+        std::nth_element(magnitudes.begin(), magnitudes.begin() + static_cast<std::ptrdiff_t>(magnitudes.size() / 10),
+                         magnitudes.end());
         m_low = std::clamp<double>(magnitudes[magnitudes.size() / 10], m_high * std::pow(10.0, -kDecades), m_high * 0.1);
         const auto colours = colourTable(m_mode == HeatMode::Magnitude ? ColourMap::Viridis : ColourMap::Diverging);
         QImage picture(static_cast<int>(m_shown.cols), static_cast<int>(m_shown.rows), QImage::Format_RGB32);
@@ -159,8 +166,8 @@ void TokenChannelMap::paintEvent(QPaintEvent *)
     painter.drawImage(plot, m_picture);
     painter.setPen(QPen(toneColour(SeriesTone::Limit, palette()), 1.2, Qt::DashLine));
     if (m_channel >= static_cast<std::int64_t>(m_view.channelBegin) && m_channel < static_cast<std::int64_t>(m_view.channelEnd)) {
-        const double x = plot.left() + (static_cast<double>(m_channel) - static_cast<double>(m_view.channelBegin) + 0.5) * plot.width() /
-                                           static_cast<double>(m_view.channelEnd - m_view.channelBegin);
+        const double x = plot.left() + (static_cast<double>(m_channel) - static_cast<double>(m_view.channelBegin) + 0.5) *
+                                           plot.width() / static_cast<double>(m_view.channelEnd - m_view.channelBegin);
         painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
     }
     if (m_row >= static_cast<std::int64_t>(m_view.rowBegin) && m_row < static_cast<std::int64_t>(m_view.rowEnd)) {
@@ -198,8 +205,8 @@ void TokenChannelMap::paintAxes(QPainter &painter, const QRectF &plot) const
                          QString::number(m_view.channelBegin + static_cast<std::uint64_t>(channel)));
     }
     painter.setPen(faintText(palette()));
-    painter.drawText(QRectF(plot.left(), plot.bottom() + 1 + lineHeight, plot.width(), lineHeight), Qt::AlignHCenter | Qt::AlignTop,
-                     QStringLiteral("channel (down: %1)").arg(m_rowTitle));
+    painter.drawText(QRectF(plot.left(), plot.bottom() + 1 + lineHeight, plot.width(), lineHeight),
+                     Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("channel (down: %1)").arg(m_rowTitle));
 }
 
 void TokenChannelMap::paintLegend(QPainter &painter, const QRectF &plot) const
@@ -210,7 +217,8 @@ void TokenChannelMap::paintLegend(QPainter &painter, const QRectF &plot) const
         painter.fillRect(QRectF(bar.left(), bar.bottom() - y - 1, bar.width(), 1.5), QColor(colourAt(map, y / bar.height())));
     }
     painter.setPen(palette().color(QPalette::Text));
-    const QString low = m_mode == HeatMode::Magnitude ? QStringLiteral("≤ ") + QString::number(m_low, 'g', 2) : QString::number(-m_high, 'g', 3);
+    const QString low =
+        m_mode == HeatMode::Magnitude ? QStringLiteral("≤ ") + QString::number(m_low, 'g', 2) : QString::number(-m_high, 'g', 3);
     painter.drawText(QRectF(bar.right() + 3, bar.top() - 2, 68, 16), Qt::AlignLeft, QString::number(m_high, 'g', 3));
     painter.drawText(QRectF(bar.right() + 3, bar.bottom() - 15, 68, 16), Qt::AlignLeft, low);
     if (m_mode == HeatMode::Signed) {
@@ -248,8 +256,10 @@ void TokenChannelMap::mouseMoveEvent(QMouseEvent *event)
     }
     const QRectF plot = plotRect();
     if (m_image && !m_shown.value.empty() && plot.contains(event->position())) {
-        const auto r = static_cast<std::size_t>((event->position().y() - plot.top()) / plot.height() * static_cast<double>(m_shown.rows));
-        const auto c = static_cast<std::size_t>((event->position().x() - plot.left()) / plot.width() * static_cast<double>(m_shown.cols));
+        const auto r =
+            static_cast<std::size_t>((event->position().y() - plot.top()) / plot.height() * static_cast<double>(m_shown.rows));
+        const auto c =
+            static_cast<std::size_t>((event->position().x() - plot.left()) / plot.width() * static_cast<double>(m_shown.cols));
         const float value = m_shown.value[std::min(r, m_shown.rows - 1) * m_shown.cols + std::min(c, m_shown.cols - 1)];
         const std::int64_t row = rowAt(event->position().y());
         QToolTip::showText(event->globalPosition().toPoint(),
@@ -293,7 +303,9 @@ PlotTable TokenChannelMap::table() const
         return table;
     }
     const MaxImage part = reduceImage(cropped(), 512, 512);
-    const auto first = [](std::uint64_t begin, std::uint64_t end, std::size_t i, std::size_t n) { return begin + (end - begin) * i / n; };
+    const auto first = [](std::uint64_t begin, std::uint64_t end, std::size_t i, std::size_t n) {
+        return begin + (end - begin) * i / n;
+    };
     for (std::size_t c = 0; c < part.cols; ++c) {
         table.header << QString::number(first(part.channelBegin, part.channelEnd, c, part.cols));
     }

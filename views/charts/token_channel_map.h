@@ -1,5 +1,5 @@
-// Heat map of a tensor: rows (tokens, or layers) along y, channels along x. Maxima survive at every size: a pixel shows the value of
-// largest magnitude it covers. Painted by hand from a QImage. Box zoom by dragging, double click shows everything.
+// Heat map of a tensor: rows (tokens, or layers) along y, channels along x. Maxima survive at every size: a pixel shows the value
+// of largest magnitude it covers. Painted by hand from a QImage. Box zoom by dragging, double click shows everything.
 #pragma once
 
 #include <functional>
@@ -47,8 +47,8 @@ protected:
 private:
     QRectF plotRect() const;
     int labelWidth() const;
-    void rebuild();                 ///< picture for the current view, size and mode
-    MaxImage cropped() const;       ///< part of the loaded image inside the view
+    void rebuild();           ///< picture for the current view, size and mode
+    MaxImage cropped() const; ///< part of the loaded image inside the view
     double positionOf(float value) const;
     std::int64_t rowAt(double y) const;
     std::int64_t channelAt(double x) const;

@@ -8,8 +8,7 @@
 #include "views/models/number_text.h"
 #include "views/models/status_text.h"
 
-namespace planish
-{
+namespace planish {
 
 CandidateListModel::CandidateListModel(QObject *parent) : QAbstractTableModel(parent), m_candidates(startingCandidates()) {}
 
@@ -83,8 +82,6 @@ QString CandidateListModel::text(int row, int column) const
         return e ? countText(static_cast<double>(e->rows.heldOut)) : QStringLiteral("-");
     case GainColumn:
         return e ? shortNumber(e->gain) : QStringLiteral("-");
-    case SqnrColumn:
-        return e && e->output ? shortNumber(e->output->sqnrDb) : QStringLiteral("-");
     case StatusColumn:
         return statusSentence(slot);
     default:
@@ -128,12 +125,10 @@ QVariant CandidateListModel::data(const QModelIndex &index, int role) const
 
 QVariant CandidateListModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
-    static const QStringList names{"Candidate", "Output error", "Rows seen", "Gain", "SQNR dB", "Status"};
+    static const QStringList names{"Candidate", "Output error", "Rows seen", "Gain", "Status"};
     static const QStringList tips{"Chain of methods and its parameters",
                                   "||E||_F / ||Y||_F on held-out rows, with its 95 % spread over requests or blocks",
-                                  "Held-out rows this number saw",
-                                  "Error of the identity divided by this error",
-                                  "-20 log10 of the output error",
+                                  "Held-out rows this number saw", "Error of the identity divided by this error",
                                   "Green: the function is unchanged. Amber: the method changes it. Red: refused or failed"};
     if (orientation != Qt::Horizontal) {
         return role == Qt::DisplayRole ? QVariant(section == 0 ? QStringLiteral("id") : QString(QChar('A' + section - 1)))

@@ -8,16 +8,14 @@
 
 #include "core/methods/method_table.h"
 
-namespace planish
-{
+namespace planish {
 
 class EvaluationStore;
 
-class CandidateListModel : public QAbstractTableModel
-{
+class CandidateListModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { NameColumn, ErrorColumn, RowsColumn, GainColumn, SqnrColumn, StatusColumn, ColumnCount };
+    enum Column { NameColumn, ErrorColumn, RowsColumn, GainColumn, StatusColumn, ColumnCount };
     /// What the painters read: low, high, value of the error; NaN where unknown.
     enum Role { ErrorRole = Qt::UserRole, LowRole, HighRole, StaleRole, StatusRole };
 

@@ -4,11 +4,9 @@
 
 #include "views/models/number_text.h"
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 bool isIdentity(const std::vector<ChainMember> &chain)
 {

@@ -6,8 +6,7 @@
 
 #include "core/run/requests.h"
 
-namespace planish
-{
+namespace planish {
 
 /// Chain text followed by the `--set` items as typed: "smoothquant alpha=0.5"; identity is "none".
 std::string candidateLabel(const Candidate &candidate);

@@ -4,11 +4,9 @@
 #include <array>
 #include <cmath>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 constexpr std::array kMeasures{
     EdgeMeasureRow{EdgeMeasure::MaxToMedian, "max_to_median", "max / median |x|", true},
     EdgeMeasureRow{EdgeMeasure::TopChannelShare, "c1pct", "energy in the top 1 % of channels", false},

@@ -7,8 +7,7 @@
 
 #include "core/run/engine.h"
 
-namespace planish
-{
+namespace planish {
 
 /// Measures of the depth map. All come from `analyze`; none needs an evaluation.
 enum class EdgeMeasure { MaxToMedian, TopChannelShare, MeanIncoherence, MaxAbs, Kurtosis };

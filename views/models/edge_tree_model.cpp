@@ -6,8 +6,7 @@
 #include "views/models/geometry_store.h"
 #include "views/models/number_text.h"
 
-namespace planish
-{
+namespace planish {
 
 EdgeTreeModel::EdgeTreeModel(const GeometryStore *geometry, QObject *parent) : QStandardItemModel(parent), m_geometry(geometry) {}
 

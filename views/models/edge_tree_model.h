@@ -8,13 +8,11 @@
 
 #include "core/graph/opened.h"
 
-namespace planish
-{
+namespace planish {
 
 class GeometryStore;
 
-class EdgeTreeModel : public QStandardItemModel
-{
+class EdgeTreeModel : public QStandardItemModel {
     Q_OBJECT
 public:
     enum Role { EdgeRole = Qt::UserRole + 1, SeverityRole, BadgesRole };

@@ -2,8 +2,7 @@
 
 #include "views/models/candidate_list_model.h"
 
-namespace planish
-{
+namespace planish {
 
 CandidatesCommand::CandidatesCommand(CandidateListModel *model, State before, State after, int gesture, const QString &what)
     : QUndoCommand(what), m_model(model), m_before(std::move(before)), m_after(std::move(after)), m_gesture(gesture)

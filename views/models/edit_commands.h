@@ -8,13 +8,11 @@
 #include "core/methods/method_table.h"
 #include "views/models/plan_store.h"
 
-namespace planish
-{
+namespace planish {
 
 class CandidateListModel;
 
-class CandidatesCommand : public QUndoCommand
-{
+class CandidatesCommand : public QUndoCommand {
 public:
     struct State {
         std::vector<Candidate> candidates;
@@ -32,8 +30,7 @@ private:
     int m_gesture; ///< 0: never merges
 };
 
-class PinsCommand : public QUndoCommand
-{
+class PinsCommand : public QUndoCommand {
 public:
     PinsCommand(PlanStore *store, Pins after, const QString &what);
     void undo() override;

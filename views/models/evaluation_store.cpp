@@ -3,11 +3,9 @@
 #include "views/models/candidate_text.h"
 #include "views/models/number_text.h"
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 constexpr std::size_t kCachedEvaluations = 256; // a drag over a slider and back, for a handful of edges
 
 QString exactKeyOf(EvaluateRequest request)

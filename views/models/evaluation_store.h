@@ -12,8 +12,7 @@
 #include "core/run/engine.h"
 #include "views/models/lanes.h"
 
-namespace planish
-{
+namespace planish {
 
 enum class Accuracy { Preview, Exact };
 
@@ -38,8 +37,7 @@ struct SweepSlot {
     bool current() const { return shown && shownKey == askedKey; }
 };
 
-class EvaluationStore : public QObject
-{
+class EvaluationStore : public QObject {
     Q_OBJECT
 public:
     EvaluationStore(std::shared_ptr<Engine> engine, Lanes *lanes, QObject *parent = nullptr);

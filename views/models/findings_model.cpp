@@ -2,11 +2,9 @@
 
 #include "views/models/number_text.h"
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 QString whereText(const nlohmann::json &where)
 {

@@ -5,11 +5,9 @@
 
 #include "core/run/engine.h"
 
-namespace planish
-{
+namespace planish {
 
-class FindingsModel : public QAbstractTableModel
-{
+class FindingsModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { KindColumn, WhereColumn, ValueColumn, RuleColumn, SharingColumn, StabilityColumn, EvidenceColumn, ColumnCount };

@@ -2,11 +2,9 @@
 
 #include "views/models/number_text.h"
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 // More cells than any screen shows, less memory than one weight matrix of a 7B model.
 constexpr std::size_t kPictureRows = 2048, kPictureCols = 4096;
 const std::optional<Error> kNoError;
@@ -141,9 +139,10 @@ void GeometryStore::requestPicture(const EdgeId &id, const ImageRegion &region)
     const MaxImageRequest window{asked.rowBegin, asked.rowEnd, asked.channelBegin, asked.channelEnd, kPictureRows, kPictureCols};
     m_lanes->submit<Painted>(
         LaneKind::Io, QStringLiteral("picture"), QStringLiteral("Picture of ") + toQString(id.value),
-        [opened = m_opened, edge = *edge, window, known = m_pyramidOf == id ? m_pyramid : nullptr](std::stop_token stop,
-                                                                                                 const ProgressSink &) -> Expected<Painted> {
-            auto pyramid = known ? Expected<std::shared_ptr<const MaxPyramid>>(known) : MaxPyramid::build(*opened->dump, edge, stop);
+        [opened = m_opened, edge = *edge, window,
+         known = m_pyramidOf == id ? m_pyramid : nullptr](std::stop_token stop, const ProgressSink &) -> Expected<Painted> {
+            auto pyramid =
+                known ? Expected<std::shared_ptr<const MaxPyramid>>(known) : MaxPyramid::build(*opened->dump, edge, stop);
             if (!pyramid) {
                 return tl::make_unexpected(pyramid.error());
             }

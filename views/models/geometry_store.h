@@ -13,8 +13,7 @@
 #include "views/models/lanes.h"
 #include "views/models/image_region.h"
 
-namespace planish
-{
+namespace planish {
 
 /// A picture of one edge and what it was asked for.
 struct EdgePicture {
@@ -23,8 +22,7 @@ struct EdgePicture {
     std::shared_ptr<const MaxImage> image;
 };
 
-class GeometryStore : public QObject
-{
+class GeometryStore : public QObject {
     Q_OBJECT
 public:
     GeometryStore(std::shared_ptr<Engine> engine, Lanes *lanes, QObject *parent = nullptr);

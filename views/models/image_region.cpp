@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 
 void keepLarger(float &cell, float value)
 {

@@ -1,4 +1,5 @@
-// Windows of a token x channel picture and their reduction to the pixels at hand; the pictures themselves come from core/geometry.
+// Windows of a token x channel picture and their reduction to the pixels at hand; the pictures themselves come from
+// core/geometry.
 #pragma once
 
 #include "core/geometry/concentration.h"

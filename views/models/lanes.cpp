@@ -6,8 +6,7 @@
 #include <mutex>
 #include <thread>
 
-namespace planish
-{
+namespace planish {
 
 struct LaneJob {
     QString key, title;
@@ -27,8 +26,7 @@ struct Lanes::Lane {
     std::jthread thread; ///< last: joined before the rest goes
 };
 
-namespace
-{
+namespace {
 constexpr auto kProgressGap = std::chrono::milliseconds(100); // ten updates a second are enough for an eye
 constexpr auto kYield = std::chrono::milliseconds(40);        // how long a full job steps aside for a preview at each block
 } // namespace

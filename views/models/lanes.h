@@ -14,8 +14,7 @@
 #include "core/io/error.h"
 #include "core/io/progress.h"
 
-namespace planish
-{
+namespace planish {
 
 enum class LaneKind { Io, Preview, Full };
 
@@ -26,8 +25,7 @@ struct JobProgress {
     ProgressReport report;
 };
 
-class Lanes : public QObject
-{
+class Lanes : public QObject {
     Q_OBJECT
 public:
     using Delivery = std::function<void()>; ///< runs in the thread of this object

@@ -4,8 +4,7 @@
 
 #include <QLocale>
 
-namespace planish
-{
+namespace planish {
 
 QString shortNumber(double value)
 {

@@ -10,8 +10,7 @@
 
 #include "core/io/error.h"
 
-namespace planish
-{
+namespace planish {
 
 QString shortNumber(double value); ///< 4 significant digits; "-" when not finite
 QString shortNumber(std::optional<double> value);

@@ -1,11 +1,12 @@
 #include "views/models/plan_model.h"
 
+#include <algorithm>
+
 #include "views/models/candidate_text.h"
 #include "views/models/number_text.h"
 #include "views/models/plan_text.h"
 
-namespace planish
-{
+namespace planish {
 
 PlanModel::PlanModel(const PlanStore *store, QObject *parent) : QAbstractTableModel(parent), m_store(store)
 {
@@ -75,6 +76,12 @@ QString PlanModel::text(const Row &row, int column) const
         return row.name;
     }
     if (a == nullptr) {
+        const Edge *edge = m_opened->graph.find(row.edge);
+        const bool bare = edge != nullptr && std::ranges::none_of(edge->consumers, [](const Consumer &c) { return c.present; });
+        if (bare && (column == ChosenColumn || column == LegalityColumn)) {
+            return column == ChosenColumn ? QStringLiteral("cannot be planned")
+                                          : QStringLiteral("its readers have no weights in this file");
+        }
         return column == ChosenColumn ? (pinned ? toQString(candidateLabel(pin->second)) + QStringLiteral("  (pinned)")
                                                 : QStringLiteral("not decided"))
                                       : QStringLiteral("-");
@@ -116,16 +123,16 @@ QVariant PlanModel::data(const QModelIndex &index, int role) const
 
 QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
-    static const QStringList names{"Edge",     "Chosen",     "Error alone",  "Error joint",
-                                   "Identity", "Folds into", "Stays online", "Legality"};
+    static const QStringList names{"Edge",     "Chosen",   "Error alone", "Error joint",
+                                   "Identity", "Legality", "Folds into",  "Stays online"};
     static const QStringList tips{"Edge or stream",
                                   "Candidate chosen by the rule, or pinned",
                                   "Output error on held-out rows with only this edge rewritten",
                                   "Output error with every fold of the plan applied",
                                   "Output error of the identity under the same specs",
+                                  "Whether the fold is legal, and why not",
                                   "Tensors that take the factors",
-                                  "Operators the runtime has to run",
-                                  "Whether the fold is legal, and why not"};
+                                  "Operators the runtime has to run"};
     if (orientation != Qt::Horizontal) {
         return {};
     }

@@ -5,11 +5,9 @@
 
 #include "views/models/plan_store.h"
 
-namespace planish
-{
+namespace planish {
 
-class PlanModel : public QAbstractTableModel
-{
+class PlanModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column {
@@ -18,9 +16,9 @@ public:
         AloneColumn,
         JointColumn,
         IdentityColumn,
+        LegalityColumn,
         FusedColumn,
         OnlineColumn,
-        LegalityColumn,
         ColumnCount
     };
 

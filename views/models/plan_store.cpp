@@ -6,8 +6,7 @@
 #include "views/models/number_text.h"
 #include "views/models/plan_text.h"
 
-namespace planish
-{
+namespace planish {
 
 PlanStore::PlanStore(std::shared_ptr<Engine> engine, Lanes *lanes, QObject *parent)
     : QObject(parent), m_engine(std::move(engine)), m_lanes(lanes)

@@ -12,8 +12,7 @@
 #include "core/run/engine.h"
 #include "views/models/lanes.h"
 
-namespace planish
-{
+namespace planish {
 
 enum class Permission { Refuse, Allow };
 
@@ -29,8 +28,7 @@ struct PlanSettings {
 
 using Pins = std::map<EdgeId, Candidate>;
 
-class PlanStore : public QObject
-{
+class PlanStore : public QObject {
     Q_OBJECT
 public:
     PlanStore(std::shared_ptr<Engine> engine, Lanes *lanes, QObject *parent = nullptr);

@@ -5,8 +5,7 @@
 
 #include "core/plan/plan.h"
 
-namespace planish
-{
+namespace planish {
 
 QString errorHtml(const Error &error);
 QString plannedHtml(const Plan &plan);

@@ -1,7 +1,6 @@
 #include "views/models/selection.h"
 
-namespace planish
-{
+namespace planish {
 
 void Selection::setEdge(const EdgeId &edge)
 {

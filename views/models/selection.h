@@ -7,11 +7,9 @@
 
 #include "core/io/ids.h"
 
-namespace planish
-{
+namespace planish {
 
-class Selection : public QObject
-{
+class Selection : public QObject {
     Q_OBJECT
 public:
     using QObject::QObject;

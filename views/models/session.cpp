@@ -5,8 +5,7 @@
 #include "views/models/number_text.h"
 #include "views/models/status_text.h"
 
-namespace planish
-{
+namespace planish {
 
 Session::Session(std::shared_ptr<Engine> engine, QObject *parent)
     : QObject(parent), m_engine(std::move(engine)), m_lanes(std::make_unique<Lanes>()), m_geometry(m_engine, m_lanes.get()),

@@ -16,14 +16,12 @@
 #include "views/models/plan_store.h"
 #include "views/models/selection.h"
 
-namespace planish
-{
+namespace planish {
 
 /// A slider that is still held down, or a value that stands.
 enum class EditPhase { Dragging, Settled };
 
-class Session : public QObject
-{
+class Session : public QObject {
     Q_OBJECT
 public:
     explicit Session(std::shared_ptr<Engine> engine, QObject *parent = nullptr);

@@ -3,11 +3,9 @@
 #include "views/models/evaluation_store.h"
 #include "views/models/number_text.h"
 
-namespace planish
-{
+namespace planish {
 
-namespace
-{
+namespace {
 constexpr double kWide = 0.10; // a spread above 10 % of the value is said in words
 
 QString nameList(const std::vector<std::string> &names)

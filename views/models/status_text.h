@@ -5,8 +5,7 @@
 
 #include "core/evaluate/evaluation.h"
 
-namespace planish
-{
+namespace planish {
 
 struct EvaluationSlot;
 

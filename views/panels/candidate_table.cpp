@@ -70,11 +70,17 @@ public:
             return;
         }
         low = std::max(low, high * 1e-3);
-        const QRectF box(option.rect.left() + number + 6, option.rect.top(), option.rect.width() - number - 14, option.rect.height());
+        const QRectF box(option.rect.left() + number + 6, option.rect.top(), option.rect.width() - number - 14,
+                         option.rect.height());
         const double span = std::max(1e-9, std::log(high / low));
-        const auto x = [&](double v) { return box.left() + box.width() * std::clamp(std::log(std::max(v, low) / low) / span, 0.0, 1.0); };
+        const auto x = [&](double v) {
+            return box.left() + box.width() * std::clamp(std::log(std::max(v, low) / low) / span, 0.0, 1.0);
+        };
         const bool stale = index.data(Model::StaleRole).toBool();
-        const QColor colour = stale ? faintText(option.palette) : toneColour(index.row() == 0 ? SeriesTone::Before : SeriesTone::Main, option.palette);
+        const bool selected = option.state & QStyle::State_Selected;
+        const QColor colour = selected ? option.palette.color(QPalette::HighlightedText)
+                              : stale  ? faintText(option.palette)
+                                       : toneColour(index.row() == 0 ? SeriesTone::Before : SeriesTone::Main, option.palette);
         const double y = box.center().y();
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing);
@@ -101,6 +107,7 @@ CandidateTable::CandidateTable(Session *session, QWidget *parent) : QTableView(p
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
     setWordWrap(false);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     setAccessibleName(QStringLiteral("Candidates"));
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
@@ -133,13 +140,12 @@ void CandidateTable::resizeEvent(QResizeEvent *event)
 void CandidateTable::fitColumns()
 {
     const int unit = fontMetrics().horizontalAdvance(QStringLiteral("0"));
-    const int gain = 9 * unit, sqnr = 10 * unit, rows = 10 * unit;
-    const int rest = viewport()->width() - gain - sqnr - rows;
+    const int gain = 9 * unit, rows = 11 * unit;
+    const int rest = viewport()->width() - gain - rows;
     setColumnWidth(Model::RowsColumn, rows);
     setColumnWidth(Model::GainColumn, gain);
-    setColumnWidth(Model::SqnrColumn, sqnr);
-    setColumnWidth(Model::NameColumn, rest * 32 / 100);
-    setColumnWidth(Model::ErrorColumn, rest * 36 / 100);
+    setColumnWidth(Model::NameColumn, rest * 30 / 100);
+    setColumnWidth(Model::ErrorColumn, rest * 34 / 100);
 }
 
 } // namespace planish

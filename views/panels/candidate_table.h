@@ -1,4 +1,5 @@
-// The candidates as a table with a whisker per row: point and 95 % spread of the output error on one shared log scale, status as a dot.
+// The candidates as a table with a whisker per row: point and 95 % spread of the output error on one shared log scale, status as
+// a dot.
 #pragma once
 
 #include <QTableView>

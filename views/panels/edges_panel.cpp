@@ -33,7 +33,7 @@ public:
         const QStyle *style = option.widget != nullptr ? option.widget->style() : QApplication::style();
         style->drawPrimitive(QStyle::PE_PanelItemViewItem, &cell, painter, option.widget);
         const QRectF box = QRectF(option.rect).adjusted(2, 3, -4, -3);
-        const int number = option.fontMetrics.horizontalAdvance(QStringLiteral("8.88e+88"));
+        const int number = option.fontMetrics.horizontalAdvance(QStringLiteral("8.888e+88"));
         const QRectF bar(box.left() + number + 4, box.top() + 1, std::max(4.0, box.width() - number - 4), box.height() - 2);
         const QPalette &palette = option.palette;
         painter->save();
@@ -41,9 +41,11 @@ public:
             painter->fillRect(option.rect, palette.highlight());
         }
         painter->fillRect(bar, gridColour(palette));
-        painter->fillRect(QRectF(bar.left(), bar.top(), bar.width() * severity.toDouble(), bar.height()), severityColour(severity.toDouble(), palette));
+        painter->fillRect(QRectF(bar.left(), bar.top(), bar.width() * severity.toDouble(), bar.height()),
+                          severityColour(severity.toDouble(), palette));
         painter->setPen(palette.color(option.state & QStyle::State_Selected ? QPalette::HighlightedText : QPalette::Text));
-        painter->drawText(QRectF(box.left(), option.rect.top(), number, option.rect.height()), Qt::AlignRight | Qt::AlignVCenter, text);
+        painter->drawText(QRectF(box.left(), option.rect.top(), number, option.rect.height()), Qt::AlignRight | Qt::AlignVCenter,
+                          text);
         painter->restore();
     }
 };
@@ -68,9 +70,10 @@ void EdgeFilter::setText(const QString &text)
 bool EdgeFilter::filterAcceptsRow(int row, const QModelIndex &parent) const
 {
     const QModelIndex index = sourceModel()->index(row, 0, parent);
-    const QString text = index.data(EdgeTreeModel::EdgeRole).toString() + ' ' + index.data(EdgeTreeModel::BadgesRole).toStringList().join(' ') + ' ' +
-                         index.data().toString();
-    return std::all_of(m_words.begin(), m_words.end(), [&](const QString &word) { return text.contains(word, Qt::CaseInsensitive); });
+    const QString text = index.data(EdgeTreeModel::EdgeRole).toString() + ' ' +
+                         index.data(EdgeTreeModel::BadgesRole).toStringList().join(' ') + ' ' + index.data().toString();
+    return std::all_of(m_words.begin(), m_words.end(),
+                       [&](const QString &word) { return text.contains(word, Qt::CaseInsensitive); });
 }
 
 EdgesPanel::EdgesPanel(Session *session, QWidget *parent)
@@ -108,7 +111,8 @@ EdgesPanel::EdgesPanel(Session *session, QWidget *parent)
         m_model->setOpened(m_session->opened());
         m_tree->expandAll();
         m_tree->header()->setStretchLastSection(true);
-        m_tree->header()->resizeSection(0, m_tree->fontMetrics().horizontalAdvance(QStringLiteral("stream:residual")) + 2 * m_tree->indentation());
+        m_tree->header()->resizeSection(0, m_tree->fontMetrics().horizontalAdvance(QStringLiteral("stream:residual")) +
+                                               2 * m_tree->indentation());
         showSelected();
     });
     connect(session->geometry(), &GeometryStore::edgeAnalysed, m_model, &EdgeTreeModel::refresh);

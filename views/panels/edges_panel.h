@@ -1,4 +1,5 @@
-// Left dock: filter box and the tree of edges with a severity bar each. Enter in the box jumps to what it names ("L12.down:3721").
+// Left dock: filter box and the tree of edges with a severity bar each. Enter in the box jumps to what it names
+// ("L12.down:3721").
 #pragma once
 
 #include <QLineEdit>

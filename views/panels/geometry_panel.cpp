@@ -29,16 +29,23 @@ ProfileChoice profileOf(const EdgeAnalysis &edge, ProfileValue value)
     const ChannelSums &c = edge.statistics->channel;
     switch (value) {
     case ProfileValue::SignedBand:
-        return {{{"minimum", c.minimum, SeriesTone::Second}, {"maximum", c.maximum, SeriesTone::Main}}, AxisScale::Linear, "signed value"};
+        return {{{"minimum", c.minimum, SeriesTone::Second}, {"maximum", c.maximum, SeriesTone::Main}},
+                AxisScale::Linear,
+                "signed value"};
     case ProfileValue::Energy:
         return {{{"energy", c.energy, SeriesTone::Main}}, AxisScale::Logarithmic, "energy"};
     case ProfileValue::WeightMax:
-        return {{{"max |x|", c.maxAbs, SeriesTone::Before}, {"max |w| of the column", edge.weightMax, SeriesTone::Weight}}, AxisScale::Logarithmic, "max |x|, max |w|"};
+        return {{{"max |x|", c.maxAbs, SeriesTone::Before}, {"max |w| of the column", edge.weightMax, SeriesTone::Weight}},
+                AxisScale::Logarithmic,
+                "max |x|, max |w|"};
     case ProfileValue::Occupancy: {
         std::vector<double> share(c.overTau.size());
         const double tokens = std::max<double>(1.0, static_cast<double>(edge.statistics->tokens));
-        std::transform(c.overTau.begin(), c.overTau.end(), share.begin(), [tokens](std::uint64_t n) { return static_cast<double>(n) / tokens; });
-        return {{{"occupancy", share, SeriesTone::Main}}, AxisScale::Linear, QStringLiteral("share of rows with |x| > %1").arg(shortNumber(edge.statistics->tau))};
+        std::transform(c.overTau.begin(), c.overTau.end(), share.begin(),
+                       [tokens](std::uint64_t n) { return static_cast<double>(n) / tokens; });
+        return {{{"occupancy", share, SeriesTone::Main}},
+                AxisScale::Linear,
+                QStringLiteral("share of rows with |x| > %1").arg(shortNumber(edge.statistics->tau))};
     }
     case ProfileValue::MaxAbs:
         break;
@@ -49,8 +56,9 @@ ProfileChoice profileOf(const EdgeAnalysis &edge, ProfileValue value)
 } // namespace
 
 GeometryPanel::GeometryPanel(Session *session, QWidget *parent)
-    : QWidget(parent), m_session(session), m_title(new QLabel), m_value(new QComboBox), m_order(new QComboBox), m_heat(new QComboBox),
-      m_contrast(new QSlider(Qt::Horizontal)), m_profile(new ChannelProfile(QStringLiteral("Channel profile"))), m_curve(new ConcentrationCurve),
+    : QWidget(parent), m_session(session), m_title(new QLabel), m_value(new QComboBox), m_order(new QComboBox),
+      m_heat(new QComboBox), m_contrast(new QSlider(Qt::Horizontal)),
+      m_profile(new ChannelProfile(QStringLiteral("Channel profile"))), m_curve(new ConcentrationCurve),
       m_map(new TokenChannelMap(QStringLiteral("Tokens × channels"))), m_findings(new FindingsPanel(session))
 {
     buildLayout();
@@ -89,7 +97,7 @@ void GeometryPanel::buildLayout()
     auto *bottom = new QSplitter(Qt::Horizontal);
     bottom->addWidget(m_map);
     bottom->addWidget(m_findings);
-    bottom->setSizes({430, 350});
+    bottom->setSizes({400, 380});
     auto *whole = new QSplitter(Qt::Vertical);
     whole->addWidget(top);
     whole->addWidget(bottom);
@@ -105,7 +113,8 @@ void GeometryPanel::connectAll()
     Selection *selection = m_session->selection();
     connect(m_value, &QComboBox::currentIndexChanged, this, &GeometryPanel::fillProfile);
     connect(m_order, &QComboBox::currentIndexChanged, this, &GeometryPanel::fillProfile);
-    connect(m_heat, &QComboBox::currentIndexChanged, this, [this](int index) { m_map->setMode(index == 0 ? HeatMode::Magnitude : HeatMode::Signed); });
+    connect(m_heat, &QComboBox::currentIndexChanged, this,
+            [this](int index) { m_map->setMode(index == 0 ? HeatMode::Magnitude : HeatMode::Signed); });
     connect(m_contrast, &QSlider::valueChanged, this, [this](int value) { m_map->setContrast(value / 1000.0); });
     connect(m_session, &Session::openedChanged, this, &GeometryPanel::refresh);
     connect(selection, &Selection::edgeChanged, this, &GeometryPanel::refresh);
@@ -119,7 +128,8 @@ void GeometryPanel::connectAll()
         m_profile->setSelectedChannel(selection->channel());
         m_map->setSelection(selection->token(), selection->channel());
     });
-    connect(selection, &Selection::tokenChanged, this, [this, selection] { m_map->setSelection(selection->token(), selection->channel()); });
+    connect(selection, &Selection::tokenChanged, this,
+            [this, selection] { m_map->setSelection(selection->token(), selection->channel()); });
     connect(m_profile, &ChannelProfile::channelPicked, selection, &Selection::setChannel);
     connect(m_map, &TokenChannelMap::cellPicked, this, [selection](std::int64_t row, std::int64_t channel) {
         selection->setChannel(channel);
@@ -137,7 +147,8 @@ void GeometryPanel::showEvent(QShowEvent *event)
 
 void GeometryPanel::wantPicture()
 {
-    if (isVisible() && m_session->currentEdge() != nullptr && m_session->geometry()->picture().edge != m_session->selection()->edge()) {
+    if (isVisible() && m_session->currentEdge() != nullptr &&
+        m_session->geometry()->picture().edge != m_session->selection()->edge()) {
         m_session->geometry()->requestPicture(m_session->selection()->edge(), {});
     }
 }
@@ -177,7 +188,8 @@ void GeometryPanel::fillProfile()
         return;
     }
     ProfileChoice choice = profileOf(*analysis, value);
-    m_profile->setProfile(std::move(choice.series), choice.scale, m_order->currentIndex() == 0 ? ProfileOrder::Natural : ProfileOrder::Sorted, choice.title);
+    m_profile->setProfile(std::move(choice.series), choice.scale,
+                          m_order->currentIndex() == 0 ? ProfileOrder::Natural : ProfileOrder::Sorted, choice.title);
     m_profile->setSelectedChannel(m_session->selection()->channel());
 }
 
@@ -190,8 +202,10 @@ void GeometryPanel::fillPicture()
         m_map->setImage(nullptr, QStringLiteral("token row"), {}, QStringLiteral("Reading the tensor."));
         return;
     }
-    m_map->setImage(picture.image, QStringLiteral("token rows"),
-                    [opened, edge = *stored](std::uint64_t row) { return tokenAxisLabel(*opened, edge, static_cast<std::int64_t>(row)); }, {});
+    m_map->setImage(
+        picture.image, QStringLiteral("token rows"),
+        [opened, edge = *stored](std::uint64_t row) { return tokenAxisLabel(*opened, edge, static_cast<std::int64_t>(row)); },
+        {});
     m_map->setSelection(m_session->selection()->token(), m_session->selection()->channel());
 }
 

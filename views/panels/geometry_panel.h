@@ -27,10 +27,10 @@ protected:
 private:
     void buildLayout();
     void connectAll();
-    void refresh();        ///< edge or its analysis changed
+    void refresh(); ///< edge or its analysis changed
     void fillProfile();
     void fillPicture();
-    void wantPicture();    ///< only while the tab is visible: other tabs need no tensor from disk
+    void wantPicture(); ///< only while the tab is visible: other tabs need no tensor from disk
     Session *m_session;
     QLabel *m_title;
     QComboBox *m_value, *m_order, *m_heat;

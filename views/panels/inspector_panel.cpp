@@ -60,13 +60,16 @@ QString InspectorPanel::html() const
     const Selection *selection = m_session->selection();
     QString picked;
     if (analysis) {
-        picked = channelHtml(*edge, *analysis, selection->channel(), shown) + tokenHtml(*m_session->opened(), *edge, *analysis, selection->token());
+        picked = channelHtml(*edge, *analysis, selection->channel(), shown) +
+                 tokenHtml(*m_session->opened(), *edge, *analysis, selection->token());
     }
     if (m_page == InspectorPage::Candidate) {
         if (shown == nullptr) {
-            return QStringLiteral("<h4>%1</h4><p>Waiting for the first result.</p>").arg(QString::fromStdString(edge->id.value)) + picked;
+            return QStringLiteral("<h4>%1</h4><p>Waiting for the first result.</p>").arg(QString::fromStdString(edge->id.value)) +
+                   picked;
         }
-        const QString stale = slot->current() ? QString() : QStringLiteral("<p><i>These numbers answer an older request.</i></p>");
+        const QString stale =
+            slot->current() ? QString() : QStringLiteral("<p><i>These numbers answer an older request.</i></p>");
         return stale + evaluationHtml(*shown) + picked;
     }
     if (m_page == InspectorPage::Plan && m_session->plan()->plan()) {

@@ -16,10 +16,15 @@ namespace {
 
 class Table {
 public:
-    explicit Table(const QString &title) : m_html(QStringLiteral("<h4 style='margin-bottom:2px'>%1</h4><table cellspacing='0' cellpadding='1'>").arg(title.toHtmlEscaped())) {}
+    explicit Table(const QString &title)
+        : m_html(QStringLiteral("<h4 style='margin-bottom:2px'>%1</h4><table cellspacing='0' cellpadding='1'>")
+                     .arg(title.toHtmlEscaped()))
+    {
+    }
     Table &row(const QString &name, const QString &value)
     {
-        m_html += QStringLiteral("<tr><td style='padding-right:8px'>%1</td><td><b>%2</b></td></tr>").arg(name.toHtmlEscaped(), value.toHtmlEscaped());
+        m_html += QStringLiteral("<tr><td style='padding-right:8px'>%1</td><td><b>%2</b></td></tr>")
+                      .arg(name.toHtmlEscaped(), value.toHtmlEscaped());
         return *this;
     }
     QString html() const { return m_html + "</table>"; }
@@ -34,7 +39,9 @@ QString notesHtml(const std::vector<std::string> &notes)
     for (const std::string &note : notes) {
         html += "<li>" + toQString(note).toHtmlEscaped() + "</li>";
     }
-    return html.isEmpty() ? html : "<p style='margin-bottom:0'>Notes</p><ul style='margin-top:0; -qt-list-indent:0; margin-left:12px'>" + html + "</ul>";
+    return html.isEmpty() ? html
+                          : "<p style='margin-bottom:0'>Notes</p><ul style='margin-top:0; -qt-list-indent:0; margin-left:12px'>" +
+                                html + "</ul>";
 }
 
 QString fieldText(const FieldValue &value)
@@ -62,7 +69,8 @@ QString tokenText(const WorstToken &token)
     if (!token.text.empty()) {
         text += QStringLiteral(" '%1'").arg(toQString(token.text).simplified());
     }
-    return text + QStringLiteral(" (request %1, position %2): %3").arg(token.request).arg(token.position).arg(shortNumber(token.value));
+    return text +
+           QStringLiteral(" (request %1, position %2): %3").arg(token.request).arg(token.position).arg(shortNumber(token.value));
 }
 
 } // namespace
@@ -85,7 +93,8 @@ QString tokenAxisLabel(const Opened &opened, const DumpEdge &edge, std::int64_t 
 {
     const TokenTable &tokens = opened.dump->info().tokens;
     const auto token = static_cast<std::size_t>(tokenOfRow(edge, row));
-    return token < tokens.text.size() ? QStringLiteral("%1 %2").arg(row).arg(toQString(tokens.text[token]).simplified()) : QString::number(row);
+    return token < tokens.text.size() ? QStringLiteral("%1 %2").arg(row).arg(toQString(tokens.text[token]).simplified())
+                                      : QString::number(row);
 }
 
 QString edgeHtml(const Opened &opened, const Edge &edge, const EdgeAnalysis *analysis)
@@ -99,11 +108,18 @@ QString edgeHtml(const Opened &opened, const Edge &edge, const EdgeAnalysis *ana
         others << toQString(r.name.empty() ? r.kind : r.name);
     }
     Table table(toQString(edge.id.value));
-    table.row("stored", QStringLiteral("%1 [%2, %3]").arg(stored ? toQString(std::string(nameOf(stored->storedType))) : QString()).arg(edge.rows).arg(edge.channels))
-        .row("producer", nameOf(edge.producer).empty() ? QStringLiteral("unknown") : toQString(nameOf(edge.producer)) + " (" + toQString(kindOf(edge.producer)) + ")")
-        .row("read by", consumers.join(", "))
+    table
+        .row("stored", QStringLiteral("%1 [%2, %3]")
+                           .arg(stored ? toQString(std::string(nameOf(stored->storedType))) : QString())
+                           .arg(edge.rows)
+                           .arg(edge.channels))
+        .row("producer", nameOf(edge.producer).empty()
+                             ? QStringLiteral("unknown")
+                             : toQString(nameOf(edge.producer)) + " (" + toQString(kindOf(edge.producer)) + ")")
+        .row("read by", consumers.isEmpty() ? QStringLiteral("nothing known") : consumers.join(", "))
         .row("also read by", others.isEmpty() ? QStringLiteral("nothing else known") : others.join(", "))
-        .row("ties", edge.ties.count == 0 ? QStringLiteral("none") : QStringLiteral("%1, %2 sets").arg(toQString(edge.ties.key)).arg(edge.ties.count))
+        .row("ties", edge.ties.count == 0 ? QStringLiteral("none")
+                                          : QStringLiteral("%1, %2 sets").arg(toQString(edge.ties.key)).arg(edge.ties.count))
         .row("basis", toQString(edge.basis));
     QString html = table.html();
     if (analysis == nullptr || !analysis->statistics) {
@@ -112,16 +128,22 @@ QString edgeHtml(const Opened &opened, const Edge &edge, const EdgeAnalysis *ana
     const Statistics &s = *analysis->statistics;
     Table numbers(QStringLiteral("Geometry, all counted rows"));
     numbers.row("counted rows", countText(static_cast<double>(s.tokens)))
-        .row("max |x|", QStringLiteral("%1 at row %2, channel %3").arg(shortNumber(s.argmaxValue)).arg(s.argmaxRow).arg(s.argmaxChannel))
+        .row("max |x|",
+             QStringLiteral("%1 at row %2, channel %3").arg(shortNumber(s.argmaxValue)).arg(s.argmaxRow).arg(s.argmaxChannel))
         .row("median |x|", shortNumber(s.medianAbs) + (s.medianExact ? QString() : QStringLiteral(" (approximate)")))
         .row("max / median", maxToMedian(s) ? shortNumber(*maxToMedian(s)) : QStringLiteral("median is 0"))
-        .row("C top 1, 8, 1 %", QStringLiteral("%1, %2, %3").arg(shortNumber(analysis->concentration.c1), shortNumber(analysis->concentration.c8), shortNumber(analysis->concentration.c1pct)))
+        .row("C top 1, 8, 1 %", QStringLiteral("%1, %2, %3")
+                                    .arg(shortNumber(analysis->concentration.c1), shortNumber(analysis->concentration.c8),
+                                         shortNumber(analysis->concentration.c1pct)))
         .row("mean incoherence", shortNumber(meanIncoherence(s)))
         .row("kurtosis", shortNumber(s.tensor.kurtosis()))
         .row("zero rows", countText(static_cast<double>(s.zeroRows)))
         .row("findings", QString::number(analysis->findings.size()));
     if (s.nonFinite > 0) {
-        numbers.row("non-finite", QStringLiteral("%1, first at row %2, channel %3").arg(s.nonFinite).arg(s.firstNonFiniteRow).arg(s.firstNonFiniteChannel));
+        numbers.row("non-finite", QStringLiteral("%1, first at row %2, channel %3")
+                                      .arg(s.nonFinite)
+                                      .arg(s.firstNonFiniteRow)
+                                      .arg(s.firstNonFiniteChannel));
     }
     return html + numbers.html() + notesHtml(analysis->notes);
 }
@@ -138,7 +160,8 @@ QString channelHtml(const Edge &edge, const EdgeAnalysis &analysis, std::int64_t
         .row("min, max", QStringLiteral("%1, %2").arg(shortNumber(c.minimum[k]), shortNumber(c.maximum[k])))
         .row("energy", shortNumber(c.energy[k]))
         .row(QStringLiteral("occupancy of |x| > %1").arg(shortNumber(analysis.statistics->tau)),
-             percentText(static_cast<double>(c.overTau[k]) / std::max<double>(1, static_cast<double>(analysis.statistics->tokens))));
+             percentText(static_cast<double>(c.overTau[k]) /
+                         std::max<double>(1, static_cast<double>(analysis.statistics->tokens))));
     if (k < analysis.weightMax.size()) {
         table.row("weight max", shortNumber(analysis.weightMax[k])).row("weight energy", shortNumber(analysis.weightEnergy[k]));
     }
@@ -147,7 +170,8 @@ QString channelHtml(const Edge &edge, const EdgeAnalysis &analysis, std::int64_t
     }
     if (k < edge.ties.set.size() && edge.ties.set[k] >= 0) {
         const auto set = edge.ties.set[k];
-        table.row("shares its factor with", QStringLiteral("%1 channels (%2)").arg(std::ranges::count(edge.ties.set, set)).arg(toQString(edge.ties.key)));
+        table.row("shares its factor with",
+                  QStringLiteral("%1 channels (%2)").arg(std::ranges::count(edge.ties.set, set)).arg(toQString(edge.ties.key)));
     }
     return table.html();
 }
@@ -165,12 +189,16 @@ QString tokenHtml(const Opened &opened, const Edge &edge, const EdgeAnalysis &an
         return table.row("counted", "no").html();
     }
     const auto i = static_cast<std::size_t>(at - tokens.row.begin());
-    return table.row("max |x|", shortNumber(tokens.maxAbs[i])).row("energy", shortNumber(tokens.energy[i])).row("incoherence", shortNumber(tokens.incoherence[i])).html();
+    return table.row("max |x|", shortNumber(tokens.maxAbs[i]))
+        .row("energy", shortNumber(tokens.energy[i]))
+        .row("incoherence", shortNumber(tokens.incoherence[i]))
+        .html();
 }
 
 QString evaluationHtml(const Evaluation &e)
 {
-    QString html = QStringLiteral("<h4 style='margin-bottom:2px'>%1</h4><p style='margin-top:0'>%2</p>").arg(toQString(e.candidate).toHtmlEscaped(), statusSentence(e).toHtmlEscaped());
+    QString html = QStringLiteral("<h4 style='margin-bottom:2px'>%1</h4><p style='margin-top:0'>%2</p>")
+                       .arg(toQString(e.candidate).toHtmlEscaped(), statusSentence(e).toHtmlEscaped());
     for (const FittedMember &member : e.chain) {
         Table fitted(toQString(member.method));
         for (const auto &[name, value] : member.params) {
@@ -196,7 +224,10 @@ QString evaluationHtml(const Evaluation &e)
             .row("rows: p95, max", QStringLiteral("%1, %2").arg(shortNumber(o.rows.p95), shortNumber(o.rows.max)))
             .row("worst token", tokenText(o.worstToken))
             .row("worst token, absolute", tokenText(o.worstTokenAbsolute))
-            .row("worst channel", QStringLiteral("%1 [%2]: %3").arg(toQString(o.worstChannel.consumer)).arg(o.worstChannel.channel).arg(shortNumber(o.worstChannel.value)));
+            .row("worst channel", QStringLiteral("%1 [%2]: %3")
+                                      .arg(toQString(o.worstChannel.consumer))
+                                      .arg(o.worstChannel.channel)
+                                      .arg(shortNumber(o.worstChannel.value)));
         for (const ConsumerError &c : o.perConsumer) {
             table.row(toQString(c.name), shortNumber(c.relativeFrobenius));
         }
@@ -212,21 +243,28 @@ QString evaluationHtml(const Evaluation &e)
     }
     const auto tensor = [&](const QString &title, const std::optional<TensorError> &t) {
         if (t) {
-            html += Table(title).row("relative error", shortNumber(t->relativeFrobenius)).row("rounded to zero", percentText(t->zeroedFraction)).row("saturated", percentText(t->saturatedFraction)).html();
+            html += Table(title)
+                        .row("relative error", shortNumber(t->relativeFrobenius))
+                        .row("rounded to zero", percentText(t->zeroedFraction))
+                        .row("saturated", percentText(t->saturatedFraction))
+                        .html();
         }
     };
     tensor(QStringLiteral("Activations as ") + toQString(canonicalText(e.act, Role::Activation)), e.activation);
     tensor(QStringLiteral("Weights as ") + toQString(canonicalText(e.weight, Role::Weight)), e.weightError);
     if (e.conditioning) {
         html += Table(QStringLiteral("Conditioning"))
-                    .row("kappa", shortNumber(e.conditioning->kappa) + (e.conditioning->kappaIsBound ? QStringLiteral(" (bound)") : QString()))
-                    .row("scale min, max", QStringLiteral("%1, %2").arg(shortNumber(e.conditioning->scaleMin), shortNumber(e.conditioning->scaleMax)))
+                    .row("kappa", shortNumber(e.conditioning->kappa) +
+                                      (e.conditioning->kappaIsBound ? QStringLiteral(" (bound)") : QString()))
+                    .row("scale min, max", QStringLiteral("%1, %2").arg(shortNumber(e.conditioning->scaleMin),
+                                                                        shortNumber(e.conditioning->scaleMax)))
                     .html();
     }
     if (e.geometryAfter) {
         html += Table(QStringLiteral("After the transform"))
                     .row("max |x|", shortNumber(e.geometryAfter->maxAbs))
-                    .row("max / median", e.geometryAfter->zeroMedian ? QStringLiteral("median is 0") : shortNumber(e.geometryAfter->maxToMedian))
+                    .row("max / median",
+                         e.geometryAfter->zeroMedian ? QStringLiteral("median is 0") : shortNumber(e.geometryAfter->maxToMedian))
                     .row("mean incoherence", shortNumber(e.geometryAfter->meanIncoherence))
                     .html();
     }
@@ -255,7 +293,8 @@ QString assignmentHtml(const Assignment &a)
         .row("identity", a.identity ? shortNumber(a.identity->relativeFrobenius) : QStringLiteral("-"))
         .row("kappa", shortNumber(a.conditioning.kappa));
     if (a.equivalence) {
-        table.row("equivalence, f64", shortNumber(a.equivalence->relativeFrobenius)).row("equivalence, " + toQString(a.equivalence->storedDtype), shortNumber(a.equivalence->storedRelativeFrobenius));
+        table.row("equivalence, f64", shortNumber(a.equivalence->relativeFrobenius))
+            .row("equivalence, " + toQString(a.equivalence->storedDtype), shortNumber(a.equivalence->storedRelativeFrobenius));
     }
     return table.html() + notesHtml(a.notes);
 }

@@ -15,9 +15,10 @@
 namespace planish {
 
 MapPanel::MapPanel(Session *session, QWidget *parent)
-    : QWidget(parent), m_session(session), m_view(new QComboBox), m_measure(new QComboBox), m_site(new QComboBox), m_caption(new QLabel),
-      m_stack(new QStackedWidget), m_depth(new DepthMap), m_layers(new TokenChannelMap(QStringLiteral("max |x| per channel, every layer of one site"))),
-      m_offenders(new QTableView), m_offenderModel(new QStandardItemModel(this))
+    : QWidget(parent), m_session(session), m_view(new QComboBox), m_measure(new QComboBox), m_site(new QComboBox),
+      m_caption(new QLabel), m_stack(new QStackedWidget), m_depth(new DepthMap),
+      m_layers(new TokenChannelMap(QStringLiteral("max |x| per channel, every layer of one site"))), m_offenders(new QTableView),
+      m_offenderModel(new QStandardItemModel(this))
 {
     buildControls();
     m_depth->setProvenance(provenanceFor(session, ProvenanceOf::Edge));
@@ -59,7 +60,8 @@ void MapPanel::buildControls()
 {
     m_view->addItems({"Depth × site", "Layer × channel", "Worst first"});
     for (const EdgeMeasureRow &row : edgeMeasures()) {
-        m_measure->addItem(QString::fromUtf8(row.label.data(), static_cast<qsizetype>(row.label.size())), static_cast<int>(row.measure));
+        m_measure->addItem(QString::fromUtf8(row.label.data(), static_cast<qsizetype>(row.label.size())),
+                           static_cast<int>(row.measure));
     }
     m_view->setAccessibleName(QStringLiteral("View"));
     m_measure->setAccessibleName(QStringLiteral("Measure"));
@@ -131,10 +133,12 @@ void MapPanel::refresh()
         systematic << QString::number(dimension.channel);
     }
     const auto total = m_session->opened()->graph.edges.size();
-    QString caption = QStringLiteral("%1 of %2 edges analysed, all counted rows.").arg(m_session->geometry()->analysed()).arg(total);
+    QString caption =
+        QStringLiteral("%1 of %2 edges analysed, all counted rows.").arg(m_session->geometry()->analysed()).arg(total);
     if (m_session->geometry()->complete()) {
         caption += systematic.isEmpty() ? QStringLiteral(" No systematic dimension (attn_in and mlp_in, |x| ≥ 6).")
-                                        : QStringLiteral(" Systematic dimensions (attn_in and mlp_in, |x| ≥ 6): channel ") + systematic.join(", ") + '.';
+                                        : QStringLiteral(" Systematic dimensions (attn_in and mlp_in, |x| ≥ 6): channel ") +
+                                              systematic.join(", ") + '.';
     }
     m_caption->setText(caption);
 }
@@ -153,7 +157,8 @@ void MapPanel::fillDepth()
         }
         cells.push_back(std::move(cell));
     }
-    m_depth->setCells(std::move(cells), m_measure->currentText(), measure.logarithmic ? AxisScale::Logarithmic : AxisScale::Linear);
+    m_depth->setCells(std::move(cells), m_measure->currentText(),
+                      measure.logarithmic ? AxisScale::Logarithmic : AxisScale::Linear);
     m_depth->setSelected(m_session->selection()->edge());
 }
 
@@ -178,12 +183,14 @@ void MapPanel::fillLayers()
     std::vector<std::int64_t> layers;
     for (std::size_t r = 0; r < rows.size(); ++r) {
         const auto &values = rows[r].second->statistics->channel.maxAbs;
-        std::transform(values.begin(), values.end(), image->value.begin() + static_cast<std::ptrdiff_t>(r * channels), [](double v) { return static_cast<float>(v); });
+        std::transform(values.begin(), values.end(), image->value.begin() + static_cast<std::ptrdiff_t>(r * channels),
+                       [](double v) { return static_cast<float>(v); });
         layers.push_back(rows[r].first);
     }
-    m_layers->setImage(image, QStringLiteral("layer"), [layers](std::uint64_t row) {
-        return row < layers.size() ? QStringLiteral("layer %1").arg(layers[row]) : QString();
-    }, {});
+    m_layers->setImage(
+        image, QStringLiteral("layer"),
+        [layers](std::uint64_t row) { return row < layers.size() ? QStringLiteral("layer %1").arg(layers[row]) : QString(); },
+        {});
 }
 
 void MapPanel::fillOffenders()
@@ -204,7 +211,8 @@ void MapPanel::fillOffenders()
     // Low incoherence is the bad end of that measure, a high value is of all others.
     const double sign = measure == EdgeMeasure::MeanIncoherence ? -1.0 : 1.0;
     std::stable_sort(edges.begin(), edges.end(), [&](const auto &a, const auto &b) {
-        return sign * measureOf(*a, measure).value_or(-sign * INFINITY) > sign * measureOf(*b, measure).value_or(-sign * INFINITY);
+        return sign * measureOf(*a, measure).value_or(-sign * INFINITY) >
+               sign * measureOf(*b, measure).value_or(-sign * INFINITY);
     });
     for (const auto &edge : edges) {
         QList<QStandardItem *> items{new QStandardItem(toQString(edge->edge.value))};

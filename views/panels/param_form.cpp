@@ -120,7 +120,8 @@ void ParamForm::addMember(std::size_t member)
     combo->setAccessibleName(QStringLiteral("Method"));
     combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     combo->setMinimumContentsLength(14);
-    connect(combo, &QComboBox::activated, this, [this, member, combo] { changeMethod(member, combo->currentData().toString().toStdString()); });
+    connect(combo, &QComboBox::activated, this,
+            [this, member, combo] { changeMethod(member, combo->currentData().toString().toStdString()); });
     auto *head = new QHBoxLayout;
     head->addWidget(combo, 1);
     if (m_candidate.chain.size() > 1) {
@@ -191,7 +192,9 @@ QWidget *ParamForm::realControl(std::size_t member, const ParamRow &row, Field &
     spin->setAccessibleName(toQString(row.name));
     layout->addWidget(slider, 1);
     layout->addWidget(spin);
-    const auto valueAt = [&row, steps = sliderSteps(row)](int position) { return row.min + (row.max - row.min) * position / steps; };
+    const auto valueAt = [&row, steps = sliderSteps(row)](int position) {
+        return row.min + (row.max - row.min) * position / steps;
+    };
     connect(slider, &QSlider::valueChanged, this, [this, slider, spin, member, &row, valueAt](int position) {
         const double value = valueAt(position);
         const QSignalBlocker block(spin);
@@ -201,7 +204,8 @@ QWidget *ParamForm::realControl(std::size_t member, const ParamRow &row, Field &
     connect(slider, &QSlider::sliderReleased, this, [this, slider, member, &row, valueAt] {
         change(member, row.name, numberText(valueAt(slider->value())), EditPhase::Settled);
     });
-    connect(spin, &QDoubleSpinBox::valueChanged, this, [this, member, &row](double value) { change(member, row.name, numberText(value), EditPhase::Settled); });
+    connect(spin, &QDoubleSpinBox::valueChanged, this,
+            [this, member, &row](double value) { change(member, row.name, numberText(value), EditPhase::Settled); });
     field.show = [slider, spin, &row](const std::string &text) {
         const double value = toQString(text).toDouble();
         const QSignalBlocker blockSlider(slider), blockSpin(spin);
@@ -218,7 +222,8 @@ QWidget *ParamForm::integerControl(std::size_t member, const ParamRow &row, Fiel
     auto *spin = new QSpinBox;
     spin->setRange(static_cast<int>(std::max(row.min, -1e9)), static_cast<int>(row.max > row.min ? std::min(row.max, 1e9) : 1e9));
     spin->setKeyboardTracking(false);
-    connect(spin, &QSpinBox::valueChanged, this, [this, member, &row](int value) { change(member, row.name, std::to_string(value), EditPhase::Settled); });
+    connect(spin, &QSpinBox::valueChanged, this,
+            [this, member, &row](int value) { change(member, row.name, std::to_string(value), EditPhase::Settled); });
     field.show = [spin](const std::string &text) {
         const QSignalBlocker block(spin);
         spin->setValue(toQString(text).toInt());

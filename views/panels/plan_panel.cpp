@@ -13,12 +13,13 @@
 namespace planish {
 
 PlanPanel::PlanPanel(Session *session, QWidget *parent)
-    : QWidget(parent), m_session(session), m_model(new PlanModel(session->plan(), this)), m_table(new QTableView), m_preset(new QComboBox),
-      m_effort(new QComboBox), m_choose(new QComboBox), m_online(new QCheckBox(QStringLiteral("allow online"))),
-      m_change(new QCheckBox(QStringLiteral("allow function change"))), m_joint(new QCheckBox(QStringLiteral("accept joint"))),
-      m_make(new QPushButton(QStringLiteral("Make plan"))),
-      m_save(new QPushButton(QStringLiteral("Save manifest…"))), m_apply(new QPushButton(QStringLiteral("Apply to a checkpoint…"))),
-      m_verify(new QPushButton(QStringLiteral("Verify…"))), m_unpin(new QPushButton(QStringLiteral("Unpin edge"))), m_report(new QTextBrowser)
+    : QWidget(parent), m_session(session), m_model(new PlanModel(session->plan(), this)), m_table(new QTableView),
+      m_preset(new QComboBox), m_effort(new QComboBox), m_choose(new QComboBox),
+      m_online(new QCheckBox(QStringLiteral("allow online"))), m_change(new QCheckBox(QStringLiteral("allow function change"))),
+      m_joint(new QCheckBox(QStringLiteral("accept joint"))), m_make(new QPushButton(QStringLiteral("Make plan"))),
+      m_save(new QPushButton(QStringLiteral("Save manifest…"))),
+      m_apply(new QPushButton(QStringLiteral("Apply to a checkpoint…"))), m_verify(new QPushButton(QStringLiteral("Verify…"))),
+      m_unpin(new QPushButton(QStringLiteral("Unpin edge"))), m_report(new QTextBrowser)
 {
     m_table->setModel(m_model);
     m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -30,7 +31,8 @@ PlanPanel::PlanPanel(Session *session, QWidget *parent)
     m_table->setAccessibleName(QStringLiteral("Plan, one row per edge"));
     addTableMenu(m_table, provenanceFor(session, ProvenanceOf::Edge));
     m_report->setAccessibleName(QStringLiteral("Result of the last action"));
-    m_report->setPlaceholderText(QStringLiteral("Make a plan: every edge gets the best legal candidate of the preset, pins go first."));
+    m_report->setPlaceholderText(
+        QStringLiteral("Make a plan: every edge gets the best legal candidate of the preset, pins go first."));
     auto *split = new QSplitter(Qt::Vertical);
     split->addWidget(m_table);
     split->addWidget(m_report);
@@ -105,7 +107,10 @@ void PlanPanel::connectAll()
     });
     connect(m_session->plan(), &PlanStore::planChanged, this, &PlanPanel::refresh);
     connect(m_session->plan(), &PlanStore::reportChanged, this, &PlanPanel::refresh);
-    connect(m_session->selection(), &Selection::edgeChanged, this, &PlanPanel::refresh);
+    connect(m_session->selection(), &Selection::edgeChanged, this, [this] {
+        refresh();
+        showSelected();
+    });
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex &index) {
         const EdgeId edge = m_model->edgeAt(index.row());
         if (!edge.value.empty()) {
@@ -115,9 +120,21 @@ void PlanPanel::connectAll()
     connect(m_model, &QAbstractItemModel::modelReset, this, [this] {
         m_table->resizeColumnsToContents();
         for (int column = 0; column < PlanModel::ColumnCount; ++column) {
-            m_table->setColumnWidth(column, std::min(m_table->columnWidth(column) + 8, 210));
+            m_table->setColumnWidth(column, std::min(m_table->columnWidth(column) + 8, 200));
         }
+        showSelected();
     });
+}
+
+void PlanPanel::showSelected()
+{
+    const EdgeId edge = m_session->selection()->edge();
+    for (int row = 0; row < m_model->rowCount(); ++row) {
+        if (!edge.value.empty() && m_model->edgeAt(row) == edge && m_table->currentIndex().row() != row) {
+            m_table->selectRow(row);
+            m_table->scrollTo(m_model->index(row, 0), QAbstractItemView::PositionAtCenter);
+        }
+    }
 }
 
 PlanSettings PlanPanel::settings() const
@@ -153,7 +170,8 @@ void PlanPanel::refresh()
     m_apply->setEnabled(saved && !busy && !store->stale());
     m_verify->setEnabled(saved && !busy && !store->stale());
     m_apply->setToolTip(saved ? QString() : QStringLiteral("Save the manifest first"));
-    m_verify->setToolTip(saved ? QStringLiteral("Reads the sealed rows; every run is counted") : QStringLiteral("Save the manifest first"));
+    m_verify->setToolTip(saved ? QStringLiteral("Reads the sealed rows; every run is counted")
+                               : QStringLiteral("Save the manifest first"));
     m_unpin->setEnabled(store->pins().contains(m_session->selection()->edge()));
     QString html = busy ? QStringLiteral("<p>%1 …</p>").arg(store->running().toHtmlEscaped()) : store->report();
     if (store->stale()) {
@@ -164,7 +182,8 @@ void PlanPanel::refresh()
 
 void PlanPanel::save()
 {
-    const QString file = QFileDialog::getSaveFileName(this, QStringLiteral("Save manifest"), QStringLiteral("plan.yaml"), QStringLiteral("Plan (*.yaml)"));
+    const QString file = QFileDialog::getSaveFileName(this, QStringLiteral("Save manifest"), QStringLiteral("plan.yaml"),
+                                                      QStringLiteral("Plan (*.yaml)"));
     if (!file.isEmpty()) {
         m_session->plan()->save(file);
     }
@@ -173,13 +192,15 @@ void PlanPanel::save()
 QString PlanPanel::askCheckpoint(const QString &title)
 {
     const QString known = toQString(m_session->openRequest().weights);
-    return QFileDialog::getOpenFileName(this, title, known, QStringLiteral("Checkpoint (*.safetensors *.h5 *.json);;All files (*)"));
+    return QFileDialog::getOpenFileName(this, title, known,
+                                        QStringLiteral("Checkpoint (*.safetensors *.h5 *.json);;All files (*)"));
 }
 
 void PlanPanel::apply()
 {
     const QString in = askCheckpoint(QStringLiteral("Checkpoint to rewrite"));
-    const QString out = in.isEmpty() ? QString() : QFileDialog::getSaveFileName(this, QStringLiteral("Write the rewritten checkpoint"));
+    const QString out =
+        in.isEmpty() ? QString() : QFileDialog::getSaveFileName(this, QStringLiteral("Write the rewritten checkpoint"));
     if (!out.isEmpty()) {
         m_session->plan()->apply(in, out);
     }

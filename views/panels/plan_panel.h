@@ -28,6 +28,7 @@ private:
     QWidget *buildActions();
     void connectAll();
     void refresh();
+    void showSelected();
     void save();
     void apply();
     void verify();

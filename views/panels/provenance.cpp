@@ -19,7 +19,8 @@ QString provenanceText(Session *session, ProvenanceOf what)
         parts << toQString(candidateLabel(session->candidates()->at(current)));
         const EvaluationSlot *slot = session->evaluations()->slot(current);
         if (slot != nullptr && slot->shown) {
-            parts << toQString(canonicalText(slot->shown->act, Role::Activation)) + " x " + toQString(canonicalText(slot->shown->weight, Role::Weight))
+            parts << toQString(canonicalText(slot->shown->act, Role::Activation)) + " x " +
+                         toQString(canonicalText(slot->shown->weight, Role::Weight))
                   << splitSentence(slot->shown->rows, toQString(slot->shown->splitUnit));
         }
     } else if (const auto analysis = session->geometry()->edge(session->selection()->edge()); analysis && analysis->statistics) {

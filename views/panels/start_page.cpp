@@ -6,14 +6,16 @@ namespace planish {
 
 StartPage::StartPage(QWidget *parent)
     : QWidget(parent), m_message(new QLabel), m_open(new QPushButton(QStringLiteral("Open a dump…"))),
-      m_sample(new QPushButton(QStringLiteral("Explore the sample"))), m_recent(new QListWidget), m_recentTitle(new QLabel(QStringLiteral("Recent files")))
+      m_sample(new QPushButton(QStringLiteral("Explore the sample"))), m_recent(new QListWidget),
+      m_recentTitle(new QLabel(QStringLiteral("Recent files")))
 {
     auto *title = new QLabel(QStringLiteral("Planish"));
     QFont large = title->font();
     large.setPointSizeF(large.pointSizeF() * 2.2);
     title->setFont(large);
-    auto *what = new QLabel(QStringLiteral("See where the outliers of a Transformer's activations live, flatten them with an equivalent transform, "
-                                           "and prove that the function did not change. Drop a dump here, or:"));
+    auto *what = new QLabel(
+        QStringLiteral("See where the outliers of a Transformer's activations live, flatten them with an equivalent transform, "
+                       "and prove that the function did not change. Drop a dump here, or:"));
     what->setWordWrap(true);
     m_message->setWordWrap(true);
     m_message->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -13,7 +13,7 @@ class StartPage : public QWidget {
 public:
     explicit StartPage(QWidget *parent = nullptr);
     void setRecent(const QStringList &files);
-    void setSample(const QString &file); ///< empty: no sample beside the program
+    void setSample(const QString &file);  ///< empty: no sample beside the program
     void setMessage(const QString &text); ///< why the last file did not open, or that one is being opened
 
 signals:

@@ -57,7 +57,8 @@ SweepPanel::SweepPanel(Session *session, QWidget *parent)
     m_text->setWordWrap(true);
     m_parameter->setAccessibleName(QStringLiteral("Parameter to sweep"));
     m_parameter->setMinimumContentsLength(10);
-    m_adopt->setToolTip(QStringLiteral("Takes the value of the smallest error; marked as selected on held-out rows, and the plan selects again"));
+    m_adopt->setToolTip(
+        QStringLiteral("Takes the value of the smallest error; marked as selected on held-out rows, and the plan selects again"));
     m_chart->setProvenance(provenanceFor(session, ProvenanceOf::Candidate));
     auto *row = new QHBoxLayout;
     row->addWidget(m_parameter);
@@ -103,27 +104,35 @@ void SweepPanel::start()
     const int at = m_parameter->currentIndex();
     if (at >= 0 && m_session->currentEdge() != nullptr) {
         const SweepChoice &choice = m_choices[static_cast<std::size_t>(at)];
-        m_session->evaluations()->requestSweep(m_session->selection()->edge(), m_session->candidates()->at(m_session->candidates()->current()),
-                                               choice.parameter, choice.values);
+        m_session->evaluations()->requestSweep(m_session->selection()->edge(),
+                                               m_session->candidates()->at(m_session->candidates()->current()), choice.parameter,
+                                               choice.values);
     }
 }
 
 void SweepPanel::refresh()
 {
     const SweepSlot &sweep = m_session->evaluations()->sweep();
-    const bool here = sweep.shown && !sweep.asked.base.edges.empty() && sweep.asked.base.edges.front() == m_session->selection()->edge().value;
+    const bool here =
+        sweep.shown && !sweep.asked.base.edges.empty() && sweep.asked.base.edges.front() == m_session->selection()->edge().value;
     m_run->setEnabled(m_session->currentEdge() != nullptr);
     m_adopt->setEnabled(here && sweep.current());
     m_chart->setSweep(sweep.shown);
-    m_chart->setStale(!sweep.shown ? QString() : sweep.running ? QStringLiteral("computing") : !here ? QStringLiteral("sweep of another edge") : QString());
+    m_chart->setStale(!sweep.shown    ? QString()
+                      : sweep.running ? QStringLiteral("computing")
+                      : !here         ? QStringLiteral("sweep of another edge")
+                                      : QString());
     if (sweep.running) {
-        m_text->setText(QStringLiteral("Computing %1 values of %2.").arg(sweep.asked.values.size()).arg(toQString(sweep.asked.parameter)));
+        m_text->setText(
+            QStringLiteral("Computing %1 values of %2.").arg(sweep.asked.values.size()).arg(toQString(sweep.asked.parameter)));
     } else if (sweep.error) {
         m_text->setText(messageOf(*sweep.error));
     } else if (here && sweep.shown->best < sweep.shown->values.size()) {
         m_text->setText(QStringLiteral("Minimum at %1%2. Click the curve to adopt a value.")
                             .arg(shortNumber(sweep.shown->values[sweep.shown->best]),
-                                 sweep.shown->tie.size() > 1 ? QStringLiteral(", tied with %1 others").arg(sweep.shown->tie.size() - 1) : QString()));
+                                 sweep.shown->tie.size() > 1
+                                     ? QStringLiteral(", tied with %1 others").arg(sweep.shown->tie.size() - 1)
+                                     : QString()));
     } else {
         m_text->clear();
     }
@@ -133,10 +142,14 @@ void SweepPanel::refresh()
         const QString parameter = toQString(sweep.asked.parameter);
         const qsizetype dot = parameter.indexOf('.');
         const auto member = static_cast<std::size_t>(dot < 0 ? 0 : std::max(0, parameter.left(dot).toInt() - 1));
-        const std::string typed = member < candidate.chain.size() ? valueOf(candidate.chain[member], parameter.mid(dot + 1).toStdString()) : std::string();
+        const std::string typed = member < candidate.chain.size()
+                                      ? valueOf(candidate.chain[member], parameter.mid(dot + 1).toStdString())
+                                      : std::string();
         bool number = false;
         const double parsed = toQString(typed).toDouble(&number);
-        value = parameter == "seed" ? std::optional(static_cast<double>(candidate.seed)) : number ? std::optional(parsed) : std::nullopt;
+        value = parameter == "seed" ? std::optional(static_cast<double>(candidate.seed))
+                : number            ? std::optional(parsed)
+                                    : std::nullopt;
     }
     m_chart->setCurrentValue(value);
 }

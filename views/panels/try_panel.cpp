@@ -14,19 +14,21 @@
 namespace planish {
 
 TryPanel::TryPanel(Session *session, QWidget *parent)
-    : QWidget(parent), m_session(session), m_table(new CandidateTable(session)), m_form(new ParamForm), m_act(new QLineEdit), m_weight(new QLineEdit),
-      m_specError(new QLabel), m_title(new QLabel), m_status(new QLabel), m_details(new QLabel), m_pin(new QPushButton(QStringLiteral("Put into plan"))),
-      m_add(new QPushButton(QStringLiteral("Add candidate"))), m_remove(new QPushButton(QStringLiteral("Remove"))), m_pages(new QTabWidget),
+    : QWidget(parent), m_session(session), m_table(new CandidateTable(session)), m_form(new ParamForm), m_act(new QLineEdit),
+      m_weight(new QLineEdit), m_specError(new QLabel), m_title(new QLabel), m_status(new QLabel), m_details(new QLabel),
+      m_pin(new QPushButton(QStringLiteral("Put into plan"))), m_add(new QPushButton(QStringLiteral("Add candidate"))),
+      m_remove(new QPushButton(QStringLiteral("Remove"))), m_pages(new QTabWidget),
       m_profile(new ChannelProfile(QStringLiteral("max |x| per channel, before and after"))), m_sweep(new SweepPanel(session))
 {
     auto *split = new QSplitter(Qt::Horizontal);
     split->addWidget(buildLeft());
-    split->addWidget(buildRight());
+    split->addWidget(buildPages());
     split->setStretchFactor(1, 1);
     split->setSizes({250, 560});
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(6, 6, 6, 6);
-    layout->addWidget(split);
+    layout->addWidget(buildTop());
+    layout->addWidget(split, 1);
     connectAll();
     showCandidate();
     refresh();
@@ -60,30 +62,34 @@ QWidget *TryPanel::buildLeft()
     return scroll;
 }
 
-QWidget *TryPanel::buildRight()
+QWidget *TryPanel::buildPages()
 {
-    m_status->setWordWrap(true);
-    m_details->setWordWrap(true);
-    m_details->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_profile->setProvenance(provenanceFor(m_session, ProvenanceOf::Candidate));
     m_profile->setEmptyText(QStringLiteral("Waiting for the first result."));
     m_pages->addTab(m_profile, QStringLiteral("Profile before and after"));
     m_pages->addTab(m_sweep, QStringLiteral("Sweep"));
     m_pages->setDocumentMode(true);
+    return m_pages;
+}
+
+QWidget *TryPanel::buildTop()
+{
+    m_status->setWordWrap(true);
+    m_details->setWordWrap(true);
+    m_details->setTextInteractionFlags(Qt::TextSelectableByMouse);
     auto *buttons = new QHBoxLayout;
     buttons->addWidget(m_title, 1);
     buttons->addWidget(m_add);
     buttons->addWidget(m_remove);
     buttons->addWidget(m_pin);
-    auto *right = new QWidget;
-    auto *layout = new QVBoxLayout(right);
-    layout->setContentsMargins(4, 0, 0, 0);
+    auto *top = new QWidget;
+    auto *layout = new QVBoxLayout(top);
+    layout->setContentsMargins(0, 0, 0, 0);
     layout->addLayout(buttons);
     layout->addWidget(m_table);
     layout->addWidget(m_status);
     layout->addWidget(m_details);
-    layout->addWidget(m_pages, 1);
-    return right;
+    return top;
 }
 
 void TryPanel::connectAll()
@@ -101,13 +107,16 @@ void TryPanel::connectAll()
     });
     connect(m_session->evaluations(), &EvaluationStore::evaluationChanged, this, &TryPanel::refresh);
     connect(m_session->selection(), &Selection::edgeChanged, this, &TryPanel::refresh);
-    connect(m_session->selection(), &Selection::channelChanged, this, [this] { m_profile->setSelectedChannel(m_session->selection()->channel()); });
+    connect(m_session->selection(), &Selection::channelChanged, this,
+            [this] { m_profile->setSelectedChannel(m_session->selection()->channel()); });
     connect(m_profile, &ChannelProfile::channelPicked, m_session->selection(), &Selection::setChannel);
-    connect(m_add, &QPushButton::clicked, this, [this] { m_session->addCandidate(m_session->candidates()->at(m_session->candidates()->current())); });
+    connect(m_add, &QPushButton::clicked, this,
+            [this] { m_session->addCandidate(m_session->candidates()->at(m_session->candidates()->current())); });
     connect(m_remove, &QPushButton::clicked, this, [this] { m_session->removeCandidate(m_session->candidates()->current()); });
     connect(m_pin, &QPushButton::clicked, this, [this] {
         const auto pinned = m_session->pinCurrent();
-        emit messaged(pinned ? QStringLiteral("Put into the plan of %1.").arg(toQString(m_session->selection()->edge().value)) : messageOf(pinned.error()));
+        emit messaged(pinned ? QStringLiteral("Put into the plan of %1.").arg(toQString(m_session->selection()->edge().value))
+                             : messageOf(pinned.error()));
     });
 }
 
@@ -149,9 +158,11 @@ void TryPanel::refresh()
     const int current = m_session->candidates()->current();
     const EvaluationSlot *slot = m_session->evaluations()->slot(current);
     const Edge *edge = m_session->currentEdge();
-    m_title->setText(edge ? QStringLiteral("<b>%1</b> · basis %2").arg(toQString(edge->id.value), toQString(edge->basis)) : QStringLiteral("No edge selected"));
+    m_title->setText(edge ? QStringLiteral("<b>%1</b> · basis %2").arg(toQString(edge->id.value), toQString(edge->basis))
+                          : QStringLiteral("No edge selected"));
     const QColor colour = lightColour(lightOf(slot), palette());
-    m_status->setText(QStringLiteral("<span style='color:%1'>●</span> %2").arg(colour.name(), statusSentence(slot).toHtmlEscaped()));
+    m_status->setText(
+        QStringLiteral("<span style='color:%1'>●</span> %2").arg(colour.name(), statusSentence(slot).toHtmlEscaped()));
     const auto allowed = m_session->canPin(current);
     m_pin->setEnabled(allowed.has_value());
     m_pin->setToolTip(allowed ? QStringLiteral("The plan uses this candidate on this edge") : messageOf(allowed.error()));

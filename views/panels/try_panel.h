@@ -31,10 +31,11 @@ signals:
 
 private:
     QWidget *buildLeft();
-    QWidget *buildRight();
+    QWidget *buildTop();   ///< candidates, light, sentence
+    QWidget *buildPages(); ///< profile and sweep
     void connectAll();
-    void refresh();        ///< result or edge changed
-    void showCandidate();  ///< form and specs
+    void refresh();       ///< result or edge changed
+    void showCandidate(); ///< form and specs
     void fillProfile();
     void specsEdited();
     Session *m_session;
