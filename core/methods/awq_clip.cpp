@@ -5,13 +5,13 @@
 
 #include <Eigen/Dense>
 
+#include "core/methods/dense.h"
+
 #include "core/methods/kernel_result.h"
 #include "core/methods/share_ranges.h"
 
 namespace planish {
 namespace {
-
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Start value of the tools' search: an error at or above it keeps the original maximum.
 constexpr double kStartError = 1e9;

@@ -15,15 +15,6 @@ namespace {
 // "clamp abs(s) >= 1e-2", rotation.md 4.2.
 constexpr double kSmallestScale = 1e-2;
 
-MatrixD transposed(const MatrixD &m)
-{
-    MatrixD t(m.cols(), m.rows());
-    for (std::size_t r = 0; r < m.rows(); ++r)
-        for (std::size_t c = 0; c < m.cols(); ++c)
-            t(c, r) = m(r, c);
-    return t;
-}
-
 Operator rotationOperator(const GreedyResult &greedy, std::size_t block)
 {
     BlockDenseOp op;
@@ -31,7 +22,7 @@ Operator rotationOperator(const GreedyResult &greedy, std::size_t block)
     op.orthogonal = true;
     op.blocks = greedy.rotations;
     for (const MatrixD &r : op.blocks)
-        op.inverses.push_back(transposed(r));
+        op.inverses.push_back(transposedMatrix(r));
     op.assignment = greedy.assignment;
     return {std::move(op)};
 }

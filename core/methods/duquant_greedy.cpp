@@ -5,21 +5,12 @@
 
 #include <Eigen/Dense>
 
+#include "core/methods/dense.h"
+
 #include "core/transform/random_orthogonal.h"
 
 namespace planish {
 namespace {
-
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-Dense eigenMatrix(const MatrixD &m) { return Eigen::Map<const Dense>(m.data(), Eigen::Index(m.rows()), Eigen::Index(m.cols())); }
-
-MatrixD planishMatrix(const Dense &m)
-{
-    MatrixD out(std::size_t(m.rows()), std::size_t(m.cols()));
-    std::copy_n(m.data(), out.size(), out.data());
-    return out;
-}
 
 /// Step matrix M = Rt Q (right) or Q Rt (left), Q = blkdiag(1, Q').
 Dense stepMatrix(const Dense &base, const GreedyOptions &options, RandomStream &stream)

@@ -12,20 +12,11 @@ namespace {
 // A dense rotation of more channels needs more memory and time than it is worth (design.md "Speed and memory").
 constexpr std::size_t kLargestFull = 4096;
 
-MatrixD transposed(const MatrixD &m)
-{
-    MatrixD t(m.cols(), m.rows());
-    for (std::size_t r = 0; r < m.rows(); ++r)
-        for (std::size_t c = 0; c < m.cols(); ++c)
-            t(c, r) = m(r, c);
-    return t;
-}
-
 Operator haarOperator(RandomStream &stream, std::size_t channels, std::size_t block)
 {
     if (block == channels) {
         MatrixD q = randomOrthogonal(stream, channels);
-        MatrixD inverse = transposed(q);
+        MatrixD inverse = transposedMatrix(q);
         return {DenseOp{std::move(q), std::move(inverse), true}};
     }
     BlockDenseOp op;
@@ -33,7 +24,7 @@ Operator haarOperator(RandomStream &stream, std::size_t channels, std::size_t bl
     op.orthogonal = true;
     for (std::size_t b = 0; b < channels / block; ++b) {
         op.blocks.push_back(randomOrthogonal(stream, block));
-        op.inverses.push_back(transposed(op.blocks.back()));
+        op.inverses.push_back(transposedMatrix(op.blocks.back()));
         op.assignment.push_back(std::int32_t(b));
     }
     return {std::move(op)};

@@ -2,6 +2,7 @@
 #include "core/methods/method_rows.h"
 #include "core/methods/norm_gain.h"
 #include "core/methods/param_rows.h"
+#include "core/methods/rotation_parts.h"
 #include "core/methods/search_loss.h"
 #include "core/transform/hadamard_orders.h"
 #include "core/transform/random_stream.h"
@@ -9,27 +10,11 @@
 namespace planish {
 namespace {
 
-Expected<Operator> tableOperator(const FitInput &input)
-{
-    const std::string table = input.params.word("table");
-    const std::size_t channels = input.edge->channels;
-    if (table == "quarot")
-        return hadamardFor(channels, HadamardTable::Quarot);
-    if (table == "compressed_tensors")
-        return hadamardFor(channels, HadamardTable::CompressedTensors);
-    if (table.starts_with("file:"))
-        return hadamardFor(channels, HadamardTable::File, table.substr(5));
-    return hadamardFor(channels, HadamardTable::Planish);
-}
-
 Expected<Rewrite> fitHadamard(const FitInput &input)
 {
-    auto op = tableOperator(input);
-    if (!op) {
-        Error error = op.error();
-        error.subject = input.edge->id.value + ": " + error.subject;
-        return tl::make_unexpected(std::move(error));
-    }
+    auto op = tableHadamard(input);
+    if (!op)
+        return tl::make_unexpected(op.error());
     Transform before;
     if (input.params.isWord("gain", "absorb")) {
         auto gain = absorbedGain(input);

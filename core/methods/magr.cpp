@@ -5,14 +5,13 @@
 
 #include <Eigen/Dense>
 
+#include "core/methods/dense.h"
 #include "core/methods/method_rows.h"
 #include "core/methods/param_rows.h"
 #include "core/methods/search_loss.h"
 
 namespace planish {
 namespace {
-
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// Largest eigenvalue of the symmetric matrix G, by power iteration from a fixed start; an upper bound after the last factor.
 double largestEigenvalue(const Dense &g)

@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 
 #include "core/methods/adam.h"
+#include "core/methods/dense.h"
 #include "core/methods/channel_factors.h"
 #include "core/methods/kernel_result.h"
 #include "core/methods/method_rows.h"
@@ -19,19 +20,8 @@
 namespace planish {
 namespace {
 
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 constexpr std::int64_t kCheckEvery = 10, kPatience = 20; // parameters.md, learned methods
 constexpr double kOfficialFloor = .01;                   // truncation of the released code, diagonal.md 9.2
-
-Dense eigenMatrix(const MatrixD &m) { return Eigen::Map<const Dense>(m.data(), Eigen::Index(m.rows()), Eigen::Index(m.cols())); }
-
-MatrixD planishMatrix(const Dense &m)
-{
-    MatrixD out(std::size_t(m.rows()), std::size_t(m.cols()));
-    std::copy_n(m.data(), out.size(), out.data());
-    return out;
-}
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 

@@ -45,31 +45,11 @@ bool wanted(const FitInput &input, Part part)
     return parts.empty() || std::ranges::find(parts, nameOf(part)) != parts.end() || std::ranges::find(parts, "all") != parts.end();
 }
 
-HadamardTable tableOf(const Params &params)
-{
-    if (params.isWord("table", "quarot"))
-        return HadamardTable::Quarot;
-    if (params.isWord("table", "compressed_tensors"))
-        return HadamardTable::CompressedTensors;
-    return params.word("table").starts_with("file:") ? HadamardTable::File : HadamardTable::Planish;
-}
-
-Expected<Operator> fullHadamard(const FitInput &input)
-{
-    const std::string table = input.params.word("table");
-    auto op = hadamardFor(input.edge->channels, tableOf(input.params), table.starts_with("file:") ? table.substr(5) : "");
-    if (op)
-        return op;
-    Error error = op.error();
-    error.subject = input.edge->id.value + ": " + error.subject;
-    return tl::make_unexpected(std::move(error));
-}
-
 /// Hadamard of the head width per head, with mixing over heads where their number has a Hadamard matrix (rotation.md 3.2).
 Expected<Operator> headHadamard(const FitInput &input, Rewrite &rewrite)
 {
     if (input.params.isWord("heads", "full"))
-        return fullHadamard(input);
+        return tableHadamard(input);
     const std::size_t width = input.model ? std::size_t(input.model->headDim) : 0;
     if (width == 0 || input.edge->channels % width != 0)
         return refusal(input.edge->id.value, "the head width is unknown", "head_dim in /model or config.json", "consumers_missing");
@@ -92,7 +72,7 @@ Expected<Operator> headHadamard(const FitInput &input, Rewrite &rewrite)
 
 Expected<Operator> operatorOf(const FitInput &input, Part part, std::uint64_t seed, Rewrite &rewrite)
 {
-    Expected<Operator> op = part == Part::ValueOutput || part == Part::QueryKey ? headHadamard(input, rewrite) : fullHadamard(input);
+    Expected<Operator> op = part == Part::ValueOutput || part == Part::QueryKey ? headHadamard(input, rewrite) : tableHadamard(input);
     const bool random = input.params.isWord("signs", "random") || (input.params.isWord("signs", "auto") && part == Part::Residual);
     if (!op || !random)
         return op;

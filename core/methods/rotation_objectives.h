@@ -3,13 +3,9 @@
 
 #include <string>
 
-#include <Eigen/Core>
-
-#include "kernels/matrix_view.h"
+#include "core/methods/dense.h"
 
 namespace planish::learned {
-
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 enum class Objective { L4, Lp, Kurtosis, Softmax, Whip, Peak };
 

@@ -63,20 +63,22 @@ Expected<Operator> signedBlockHadamard(const FitInput &input, std::size_t block,
     return withSigns(withSubject(blockHadamardFor(input.edge->channels, block), input), input, seed);
 }
 
-Expected<Operator> signedFullHadamard(const FitInput &input, std::uint64_t seed)
+Expected<Operator> tableHadamard(const FitInput &input)
 {
     const std::string table = input.params.word("table");
     const std::size_t channels = input.edge->channels;
-    auto build = [&] {
-        if (table == "quarot")
-            return hadamardFor(channels, HadamardTable::Quarot);
-        if (table == "compressed_tensors")
-            return hadamardFor(channels, HadamardTable::CompressedTensors);
-        if (table.starts_with("file:"))
-            return hadamardFor(channels, HadamardTable::File, table.substr(5));
-        return hadamardFor(channels);
-    };
-    return withSigns(withSubject(build(), input), input, seed);
+    if (table == "quarot")
+        return withSubject(hadamardFor(channels, HadamardTable::Quarot), input);
+    if (table == "compressed_tensors")
+        return withSubject(hadamardFor(channels, HadamardTable::CompressedTensors), input);
+    if (table.starts_with("file:"))
+        return withSubject(hadamardFor(channels, HadamardTable::File, table.substr(5)), input);
+    return withSubject(hadamardFor(channels), input);
+}
+
+Expected<Operator> signedFullHadamard(const FitInput &input, std::uint64_t seed)
+{
+    return withSigns(tableHadamard(input), input, seed);
 }
 
 std::vector<std::int64_t> zigzagPermutation(const std::vector<std::int64_t> &order, std::size_t block)
@@ -112,6 +114,15 @@ ParamRow signsParam() { return enumParam("signs", {"random", "none"}, "random si
 ParamRow tableParam()
 {
     return enumParam("table", {"planish", "quarot", "compressed_tensors", "file:PATH"}, "which matrix a width gets; tools differ for the same order");
+}
+
+MatrixD transposedMatrix(const MatrixD &m)
+{
+    MatrixD t(m.cols(), m.rows());
+    for (std::size_t r = 0; r < m.rows(); ++r)
+        for (std::size_t c = 0; c < m.cols(); ++c)
+            t(c, r) = m(r, c);
+    return t;
 }
 
 MatrixD columnsOf(ConstViewD matrix, std::size_t begin, std::size_t count)

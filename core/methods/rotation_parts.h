@@ -17,6 +17,8 @@ std::size_t scaleBlock(const QuantSpec &spec);
 
 /// Block Hadamard of `block` channels with random signs of `seed` when `signs=random`.
 Expected<Operator> signedBlockHadamard(const FitInput &input, std::size_t block, std::uint64_t seed);
+/// The full-width Hadamard of the `table` parameter, no signs; errors carry the edge.
+Expected<Operator> tableHadamard(const FitInput &input);
 /// The table's full-width Hadamard (`table` parameter) with random signs of `seed` when `signs=random`.
 Expected<Operator> signedFullHadamard(const FitInput &input, std::uint64_t seed);
 
@@ -30,6 +32,7 @@ ParamRow blockParam(const std::string &help = "channels per block; 0: the scale 
 ParamRow signsParam();
 ParamRow tableParam();
 
+MatrixD transposedMatrix(const MatrixD &m);
 /// The inner columns [begin, begin + count) of every row.
 MatrixD columnsOf(ConstViewD matrix, std::size_t begin, std::size_t count);
 /// All consumers' rows under one another, [sum N, K].

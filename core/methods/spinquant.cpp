@@ -7,6 +7,7 @@
 
 #include <Eigen/Dense>
 
+#include "core/methods/dense.h"
 #include "core/methods/kernel_result.h"
 #include "core/methods/method_rows.h"
 #include "core/methods/norm_gain.h"
@@ -21,21 +22,10 @@
 namespace planish {
 namespace {
 
-using learned::Dense;
-
 constexpr std::size_t kLargestFull = 4096, kDefaultBlock = 512; // rotation.md 5.4
 constexpr std::int64_t kCheckEvery = 10, kPatience = 20;       // parameters.md, learned methods
 constexpr double kArmijo = 1e-4;
 constexpr int kHalvings = 10;
-
-Dense eigenMatrix(const MatrixD &m) { return Eigen::Map<const Dense>(m.data(), Eigen::Index(m.rows()), Eigen::Index(m.cols())); }
-
-MatrixD planishMatrix(const Dense &m)
-{
-    MatrixD out(std::size_t(m.rows()), std::size_t(m.cols()));
-    std::copy_n(m.data(), out.size(), out.data());
-    return out;
-}
 
 learned::ObjectiveOptions objectiveOf(const Params &params)
 {

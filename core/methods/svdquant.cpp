@@ -7,6 +7,7 @@
 #include <Eigen/Dense>
 
 #include "core/methods/channel_factors.h"
+#include "core/methods/dense.h"
 #include "core/methods/kernel_result.h"
 #include "core/methods/method_rows.h"
 #include "core/methods/param_rows.h"
@@ -15,17 +16,6 @@
 
 namespace planish {
 namespace {
-
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-Dense eigenMatrix(const MatrixD &m) { return Eigen::Map<const Dense>(m.data(), Eigen::Index(m.rows()), Eigen::Index(m.cols())); }
-
-MatrixD planishMatrix(const Dense &m)
-{
-    MatrixD out(std::size_t(m.rows()), std::size_t(m.cols()));
-    std::copy_n(m.data(), out.size(), out.data());
-    return out;
-}
 
 struct Branch {
     Dense left, right; ///< [N, r], [r, K]

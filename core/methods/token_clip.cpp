@@ -7,6 +7,7 @@
 #include <Eigen/Dense>
 
 #include "core/methods/channel_factors.h"
+#include "core/methods/dense.h"
 #include "core/methods/method_rows.h"
 #include "core/methods/param_rows.h"
 #include "core/methods/rotation_parts.h"
@@ -166,8 +167,6 @@ Expected<void> fineByGrid(const FitInput &input, TokenClip &clip)
     }
     return {};
 }
-
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// Step and zero point by gradient (LSQ+ style, straight through the rounding): dL/dstep, dL/dzero on all calibration rows.
 struct Gradient {

@@ -6,6 +6,7 @@
 
 #include <Eigen/Dense>
 
+#include "core/methods/dense.h"
 #include "core/methods/method_rows.h"
 #include "core/methods/param_rows.h"
 #include "core/methods/rotation_parts.h"
@@ -14,17 +15,9 @@
 namespace planish {
 namespace {
 
-using Dense = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using View = Eigen::Map<const Dense>;
 
 View eigenView(const MatrixD &m) { return {m.data(), Eigen::Index(m.rows()), Eigen::Index(m.cols())}; }
-
-MatrixD planishMatrix(const Dense &m)
-{
-    MatrixD out(std::size_t(m.rows()), std::size_t(m.cols()));
-    std::copy_n(m.data(), out.size(), out.data());
-    return out;
-}
 
 struct Factors {
     Dense transform, inverse; ///< T and T^-1

@@ -9,7 +9,6 @@
 
 using namespace planish;
 using namespace planish::test;
-using learned::Dense;
 
 namespace {
 
