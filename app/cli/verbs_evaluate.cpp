@@ -271,6 +271,13 @@ int planVerb(const Invocation &invocation)
     auto options = planOptions(a, *candidates);
     if (!options)
         return printError(options.error());
+    std::optional<MachineProfile> machine;
+    if (!a.global.machineProfile.empty()) {
+        auto profile = readMachineProfile(a.global.machineProfile);
+        if (!profile)
+            return printError(profile.error());
+        machine = *profile;
+    }
     auto session = openSession(invocation);
     if (!session)
         return printError(session.error());
@@ -280,7 +287,7 @@ int planVerb(const Invocation &invocation)
     auto files = writePlan(*plan, a.out);
     if (!files)
         return printError(files.error());
-    print(a, plannedJson(*plan, a.out, *files));
+    print(a, plannedJson(*plan, a.out, *files, machine ? &*machine : nullptr));
     return 0;
 }
 

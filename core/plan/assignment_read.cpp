@@ -176,7 +176,9 @@ void readExtras(const YamlReader &entry, Assignment &assignment, Rewrite &rewrit
     l.launches = ledger["launches"].numberOr(0);
     l.metadataBytes = ledger["metadata_bytes"].numberOr(0);
     l.weightBits = ledger["weight_bits"].numberOr(l.weightBits);
+    l.exceptionColumns = ledger["exception_columns"].numberOr(0);
     assignment.weightElements = ledger["weight_elements"].integerOr(0);
+    assignment.channels = ledger["channels"].integerOr(0);
     if (entry["x-specs_decide"].booleanOr(false))
         rewrite.specs = SpecPair{assignment.candidate.act, assignment.candidate.weight, assignment.candidate.kv};
 }

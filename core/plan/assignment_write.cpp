@@ -125,7 +125,8 @@ void writeExtras(const Assignment &assignment, Json &entry)
     const Ledger &l = assignment.ledger;
     entry["x-ledger"] = {{"online_flops_per_token", l.onlineFlopsPerToken}, {"online_bytes_per_token", l.onlineBytesPerToken},
                          {"launches", l.launches}, {"metadata_bytes", l.metadataBytes}, {"weight_bits", l.weightBits},
-                         {"weight_elements", assignment.weightElements}};
+                         {"exception_columns", l.exceptionColumns}, {"weight_elements", assignment.weightElements},
+                         {"channels", assignment.channels}};
     if (assignment.rewrite && assignment.rewrite->specs)
         entry["x-specs_decide"] = true;
 }

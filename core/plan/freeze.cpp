@@ -177,6 +177,7 @@ Assignment assignmentOf(const EdgeChoice &choice, const PlanOptions &options)
     a.ledger = evaluation.ledger;
     a.deadChannels = deadChannelsOf(evaluation);
     a.weightElements = choice.weightElements;
+    a.channels = static_cast<std::int64_t>(choice.edge->channels);
     a.notes = evaluation.notes;
     completePlacement(a);
     return a;

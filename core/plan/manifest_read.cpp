@@ -144,9 +144,9 @@ void readRuntime(const YamlReader &entry, Plan &plan)
 
 void readLedger(const YamlReader &entry, Plan &plan)
 {
-    entry.onlyKeys({"prefill", "decode", "weight_bytes", "weight_bits", "online_flops_per_token", "online_bytes_per_token", "conversion"});
+    entry.onlyKeys({"prefill", "decode", "weight_bytes", "weight_bits", "online_flops_per_token", "online_bytes_per_token", "conversion", "edges"});
     for (const char *phase : {"prefill", "decode"})
-        entry[phase].onlyKeys({"tokens", "online_flops", "online_bytes", "launches"});
+        entry[phase].onlyKeys({"tokens", "online_flops", "online_bytes", "launches", "metadata_bytes", "layers"});
     plan.ledgerOptions.prefillTokens = entry["prefill"]["tokens"].integerOr(plan.ledgerOptions.prefillTokens);
     plan.ledgerOptions.batch = entry["decode"]["tokens"].integerOr(plan.ledgerOptions.batch);
     for (const char *name : {"weight_bytes", "weight_bits", "online_flops_per_token", "online_bytes_per_token"})

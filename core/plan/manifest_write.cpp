@@ -4,6 +4,7 @@
 #include "core/io/atomic_file.h"
 #include "core/plan/manifest.h"
 #include "core/plan/manifest_operators.h"
+#include "core/plan/plan_ledger.h"
 #include "core/plan/yaml_emit.h"
 
 namespace planish {
@@ -88,32 +89,6 @@ Json choicesJson(const std::vector<ChoiceLog> &choices)
     return list;
 }
 
-Json ledgerJson(const Plan &plan)
-{
-    double flops = 0, bytes = 0, launches = 0, elements = 0, weightBits = 0, rewritten = 0, online = 0;
-    for (const Assignment &assignment : plan.assignments) {
-        flops += assignment.ledger.onlineFlopsPerToken;
-        bytes += assignment.ledger.onlineBytesPerToken;
-        launches += assignment.ledger.launches;
-        const auto weights = static_cast<double>(assignment.weightElements);
-        elements += weights;
-        weightBits += assignment.ledger.weightBits * weights;
-        rewritten += static_cast<double>(assignment.placement.fusedInto.size());
-        online += static_cast<double>(assignment.placement.online.size());
-    }
-    auto phase = [&](std::int64_t tokens) {
-        return Json{{"tokens", tokens}, {"online_flops", flops * static_cast<double>(tokens)}, {"online_bytes", bytes * static_cast<double>(tokens)},
-                    {"launches", launches}};
-    };
-    return {{"prefill", phase(plan.ledgerOptions.prefillTokens)},
-            {"decode", phase(plan.ledgerOptions.batch)},
-            {"weight_bytes", weightBits / 8.0},
-            {"weight_bits", elements > 0 ? Json(weightBits / elements) : Json(nullptr)},
-            {"online_flops_per_token", flops},
-            {"online_bytes_per_token", bytes},
-            {"conversion", {{"tensors_rewritten", rewritten}, {"online_operators", online}, {"files", 2}}}};
-}
-
 Json runtimeJson(const Plan &plan)
 {
     std::vector<std::string> kernels;
@@ -147,7 +122,7 @@ nlohmann::ordered_json manifestJson(const Plan &plan, SideTensors &side)
     if (!streams.empty())
         json["streams"] = std::move(streams);
     json["choices"] = choicesJson(plan.choices);
-    json["ledger"] = ledgerJson(plan);
+    json["ledger"] = ledgerJson(ledgerOf(plan));
     json["runtime"] = runtimeJson(plan);
     if (!plan.notes.empty())
         json["x-notes"] = plan.notes;

@@ -56,6 +56,7 @@ struct Assignment {
     Ledger ledger;
     std::int64_t deadChannels = 0;
     std::int64_t weightElements = 0;       ///< sum over consumers of N K
+    std::int64_t channels = 0;             ///< K, 0 = not stated
     std::vector<std::string> notes;
     std::string status = "ok";             ///< ok | refused (kept as none)
     std::string reason;                    ///< the sentence of a refused edge

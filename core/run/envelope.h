@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/plan/plan_ledger.h"
 #include "core/run/engine.h"
 
 namespace planish {
@@ -16,7 +17,8 @@ nlohmann::ordered_json toJson(const QuantizationResult &result);
 nlohmann::ordered_json toJson(const ApplyResult &result);
 nlohmann::ordered_json toJson(const VerifyResult &result);
 nlohmann::ordered_json toJson(const CheckResult &result);
-nlohmann::ordered_json plannedJson(const Plan &plan, const std::string &out, const std::vector<std::string> &files);
+nlohmann::ordered_json plannedJson(const Plan &plan, const std::string &out, const std::vector<std::string> &files,
+                                   const MachineProfile *machine = nullptr); ///< with a profile: time estimates
 nlohmann::ordered_json infoJson(const Opened &opened, const InfoRequest &request);
 nlohmann::ordered_json methodsJson();
 nlohmann::ordered_json formatsJson();

@@ -1,7 +1,7 @@
 // JSON of plan, check, apply and verify. cli.md "JSON".
 #include <cmath>
 
-#include "core/plan/manifest.h"
+#include "core/plan/plan_ledger.h"
 #include "core/run/envelope.h"
 
 namespace planish {
@@ -36,15 +36,6 @@ Json rowsJson(const RowCounts &rows)
     if (rows.score)
         json["another_dump"] = *rows.score;
     return json;
-}
-
-Json ledgerOf(const Plan &plan)
-{
-    SideTensors unused;
-    Plan summary = plan;
-    for (Assignment &assignment : summary.assignments)
-        assignment.rewrite = nullptr; // the ledger needs no arrays
-    return manifestJson(summary, unused)["ledger"];
 }
 
 } // namespace
@@ -92,7 +83,7 @@ nlohmann::ordered_json toJson(const CheckResult &result)
     return {{"schema", "planish.check/1"}, {"legal", result.legal}, {"findings", std::move(findings)}, {"hashes", result.hashes}};
 }
 
-nlohmann::ordered_json plannedJson(const Plan &plan, const std::string &out, const std::vector<std::string> &files)
+nlohmann::ordered_json plannedJson(const Plan &plan, const std::string &out, const std::vector<std::string> &files, const MachineProfile *machine)
 {
     Json edges = Json::array();
     for (const Assignment &assignment : plan.assignments) {
@@ -105,7 +96,7 @@ nlohmann::ordered_json plannedJson(const Plan &plan, const std::string &out, con
                          {"notes", assignment.notes}});
     }
     return {{"schema", "planish.planned/1"}, {"out", out},           {"files", files}, {"edges", std::move(edges)},
-            {"streams", Json::array()},      {"ledger", ledgerOf(plan)}, {"notes", plan.notes}};
+            {"streams", Json::array()},      {"ledger", ledgerJson(ledgerOf(plan, machine))}, {"notes", plan.notes}};
 }
 
 } // namespace planish
