@@ -66,6 +66,7 @@ struct GeometryAfter {
 };
 struct Ledger {
     double onlineFlopsPerToken = 0, onlineBytesPerToken = 0, launches = 0, metadataBytes = 0, weightBits = 16;
+    double exceptionColumns = 0; ///< kept in high precision, mean over requests of a dynamic set
     std::vector<std::string> fusedInto, online;
 };
 struct RowCounts {

@@ -94,6 +94,7 @@ Ledger ledgerOf(const Rewrite &rewrite, const Placement &placement, const QuantS
             2 * static_cast<double>(rewrite.lowRank->rank) *
             (channels * static_cast<double>(rewrite.lowRank->stacked ? 1 : shape.outputs.size()) + outputs);
     if (rewrite.exceptions) {
+        ledger.exceptionColumns = shape.exceptionColumns;
         const bool dynamic = std::holds_alternative<DynamicExceptions>(rewrite.exceptions->rule);
         ledger.onlineFlopsPerToken += 2 * outputs * shape.exceptionColumns + (dynamic ? channels : 0.0);
         ledger.onlineBytesPerToken += 2 * shape.exceptionColumns * (1 + outputs / shape.tokens);
