@@ -189,6 +189,15 @@ void addPlanVerbs(App &app, Arguments &a)
 
 
 
+    App *report = app.add_subcommand("report", "one HTML page: data, plan, proof, cost, and the lines that reproduce it");
+    addFile(*report, a, "FILE");
+    report->add_option("--weights", a.weights);
+    report->add_option("--plan", a.plan);
+    report->add_option("--comparison", a.comparisons, "what compare --json printed")->expected(1)->take_all();
+    report->add_option("--checkpoint", a.checkpoint, "checkpoint whose hashes are checked");
+    report->add_option("--out", a.out)->required();
+    addRowFlags(*report, a);
+
     App *synth = app.add_subcommand("synth", "a dump with planted outliers, or a complete tiny model");
     synth->add_option("--out", a.out)->required();
     synth->add_option("--tokens", a.tokens);
@@ -291,6 +300,7 @@ std::string unknownIn(const CLI::ParseError &error, const App &app)
 Expected<std::variant<Arguments, Finished>> parseArguments(int argc, const char *const *argv)
 {
     Arguments a;
+    a.typed.assign(argv, argv + argc);
     App app("Planish: see outliers, flatten them with an equivalent transform, prove it, hand it over.", "planish-cli");
     app.set_version_flag("--version", "planish-cli " PLANISH_CLI_VERSION);
     app.require_subcommand(1);

@@ -12,6 +12,7 @@ namespace planish::cli {
 /// What was typed. Verbs read the fields their flags fill; the others keep their defaults.
 struct Arguments {
     std::string verb;
+    std::vector<std::string> typed; ///< the whole line, program name first
     std::vector<std::string> files;
     std::string weights, act, weight, kv, method, param, values, csv, state, candidates, preset, out, checkpoint, transformed;
     std::string target, action, tensor, spec, calibrationRows, quantizeRows, saveStats, join, plan, dump, modelOut, to;

@@ -33,6 +33,7 @@ int planVerb(const Invocation &);
 int checkVerb(const Invocation &);
 int applyVerb(const Invocation &);
 int verifyVerb(const Invocation &);
+int reportVerb(const Invocation &);
 int methodsVerb(const Invocation &);
 int formatsVerb(const Invocation &);
 int backendsVerb(const Invocation &);

@@ -7,6 +7,7 @@
 #include "app/cli/print.h"
 #include "app/cli/verbs.h"
 #include "core/run/envelope.h"
+#include "core/run/report_commands.h"
 
 namespace planish::cli {
 
@@ -175,6 +176,17 @@ Expected<PlanOptions> planOptions(const Arguments &a, const std::vector<Candidat
     return options;
 }
 
+/// The line as typed, for the manifest; what only changes how it prints is left out.
+std::string typedLine(const Arguments &a)
+{
+    std::vector<std::string> words = {"planish-cli"};
+    for (std::size_t i = 1; i < a.typed.size(); ++i) {
+        if (a.typed[i] != "--json" && a.typed[i] != "--progress" && a.typed[i] != "--quiet")
+            words.push_back(a.typed[i]);
+    }
+    return commandLine(words);
+}
+
 /// cli.md: compare is done when identity and at least one other candidate were scored on some edge.
 int comparisonExit(const Comparison &comparison)
 {
@@ -284,6 +296,7 @@ int planVerb(const Invocation &invocation)
     auto plan = session->engine->plan(*session->opened, *options, invocation.stop, invocation.progress);
     if (!plan)
         return printError(plan.error());
+    plan->command = typedLine(a);
     auto files = writePlan(*plan, a.out);
     if (!files)
         return printError(files.error());

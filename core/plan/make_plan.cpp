@@ -115,9 +115,16 @@ void warnOf(const Evaluation &e, const std::string &name, EdgeWork &work)
 void record(EdgeWork &work, const Evaluation &evaluation, const PlanOptions &options)
 {
     const Verdict verdict = judge(evaluation, options);
-    ChoiceEntry entry{evaluation.candidate, verdict.status, verdict.reason, {}, -1};
-    if (evaluation.output)
+    ChoiceEntry entry{.name = evaluation.candidate, .status = verdict.status, .reason = verdict.reason};
+    if (evaluation.output) {
         entry.relativeFrobenius = evaluation.output->relativeFrobenius;
+        entry.onlineFlops = evaluation.ledger.onlineFlopsPerToken;
+        entry.weightBits = evaluation.ledger.weightBits;
+    }
+    if (evaluation.uncertainty) {
+        entry.low = evaluation.uncertainty->low;
+        entry.high = evaluation.uncertainty->high;
+    }
     if (work.legality.empty() && evaluation.candidate != "none") {
         if (evaluation.placement && !evaluation.placement->refusals.empty())
             work.legality = evaluation.placement->refusals.front().sentence;

@@ -120,6 +120,10 @@ std::vector<ChoiceLog> readChoices(const YamlReader &list)
             item.status = candidate["status"].textOr("ok");
             item.reason = candidate["reason"].textOr("");
             item.relativeFrobenius = candidate["relative_frobenius"].optionalNumber();
+            item.low = candidate["x-low"].optionalNumber();
+            item.high = candidate["x-high"].optionalNumber();
+            item.onlineFlops = candidate["x-online_flops"].optionalNumber();
+            item.weightBits = candidate["x-weight_bits"].optionalNumber();
             item.tie = static_cast<int>(candidate["tie"].integerOr(-1));
             log.candidates.push_back(std::move(item));
         }
@@ -208,6 +212,7 @@ Plan readManifest(const YamlReader &root, SideReader &side, YamlErrors &errors)
     readLedger(root["ledger"], plan);
     readRuntime(root["runtime"], plan);
     plan.notes = root["x-notes"].texts();
+    plan.command = root["x-command"].textOr("");
     checkUnique(plan, errors);
     return plan;
 }

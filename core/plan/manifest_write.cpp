@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "core/io/atomic_file.h"
@@ -82,6 +83,11 @@ Json choicesJson(const std::vector<ChoiceLog> &choices)
                 item["relative_frobenius"] = *entry.relativeFrobenius;
             if (entry.tie >= 0)
                 item["tie"] = entry.tie;
+            for (const auto &[key, value] : {std::pair{"x-low", entry.low}, std::pair{"x-high", entry.high}, std::pair{"x-online_flops", entry.onlineFlops},
+                                             std::pair{"x-weight_bits", entry.weightBits}}) {
+                if (value && std::isfinite(*value))
+                    item[key] = *value;
+            }
             candidates.push_back(std::move(item));
         }
         list.push_back({{"edge", log.edge.value}, {"rule", log.rule}, {"candidates", std::move(candidates)}});
@@ -126,6 +132,8 @@ nlohmann::ordered_json manifestJson(const Plan &plan, SideTensors &side)
     json["runtime"] = runtimeJson(plan);
     if (!plan.notes.empty())
         json["x-notes"] = plan.notes;
+    if (!plan.command.empty())
+        json["x-command"] = plan.command;
     return json;
 }
 

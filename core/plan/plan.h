@@ -64,7 +64,8 @@ struct Assignment {
 
 struct ChoiceEntry {
     std::string name, status, reason;
-    std::optional<double> relativeFrobenius;
+    std::optional<double> relativeFrobenius, low, high; ///< with its 95 % spread
+    std::optional<double> onlineFlops, weightBits;
     int tie = -1;
 };
 struct ChoiceLog {
@@ -84,6 +85,7 @@ struct Plan {
     int tensorParallel = 1;
     std::string target;
     std::vector<std::string> notes;
+    std::string command;                   ///< the line that made it, empty when made in the window
 };
 
 enum class Choose { Lowest, Knee, Within };

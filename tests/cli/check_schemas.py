@@ -48,6 +48,7 @@ def good(scratch):
     yield ["check", plan]
     yield ["apply", plan, "--checkpoint", model, "--out", out]
     yield ["verify", plan, dump, "--checkpoint", model, "--transformed", out]
+    yield ["report", dump, "--weights", model, "--plan", plan, "--out", f"{scratch}/r.html"]
 
 
 BAD = [
