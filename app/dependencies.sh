@@ -8,7 +8,7 @@ planish_build_packages=(
     nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libssl-dev
     fonts-dejavu-core qt6-qpa-plugins
 )
-planish_test_packages=(python3 python3-numpy python3-jsonschema libbenchmark-dev)
+planish_test_packages=(python3 python3-numpy python3-jsonschema python3-yaml python3-h5py libbenchmark-dev)
 
 planish_is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 

@@ -198,6 +198,9 @@ void addPlanVerbs(App &app, Arguments &a)
     report->add_option("--out", a.out)->required();
     addRowFlags(*report, a);
 
+    App *python = app.add_subcommand("python", "the bridge to PyTorch: planish_torch.py (apply_plan) and dump.py");
+    python->add_option("--out", a.out, "folder")->required();
+
     App *synth = app.add_subcommand("synth", "a dump with planted outliers, or a complete tiny model");
     synth->add_option("--out", a.out)->required();
     synth->add_option("--tokens", a.tokens);

@@ -34,6 +34,7 @@ int checkVerb(const Invocation &);
 int applyVerb(const Invocation &);
 int verifyVerb(const Invocation &);
 int reportVerb(const Invocation &);
+int pythonVerb(const Invocation &);
 int methodsVerb(const Invocation &);
 int formatsVerb(const Invocation &);
 int backendsVerb(const Invocation &);

@@ -1,7 +1,8 @@
-// report: what leaves the program for people.
+// report, python: what leaves the program for people and for their own code.
 #include "app/cli/print.h"
 #include "app/cli/verbs.h"
 #include "core/run/envelope.h"
+#include "core/run/run_python.h"
 #include "core/run/run_report.h"
 
 namespace planish::cli {
@@ -28,6 +29,15 @@ int reportVerb(const Invocation &invocation)
     if (!files)
         return printError(files.error());
     print(a, filesJson(*files));
+    return 0;
+}
+
+int pythonVerb(const Invocation &invocation)
+{
+    auto files = writePythonBridge(invocation.arguments.out);
+    if (!files)
+        return printError(files.error());
+    print(invocation.arguments, filesJson(*files));
     return 0;
 }
 

@@ -28,7 +28,7 @@ VerbFunction findVerb(const std::string &name)
     static constexpr std::pair<const char *, VerbFunction> kVerbs[] = {
         {"info", infoVerb},         {"analyze", analyzeVerb}, {"merge", mergeVerb},     {"quantize", quantizeVerb}, {"synth", synthVerb},
         {"evaluate", evaluateVerb}, {"sweep", sweepVerb},     {"compare", compareVerb}, {"plan", planVerb},         {"check", checkVerb},
-        {"apply", applyVerb},       {"verify", verifyVerb}, {"report", reportVerb},   {"methods", methodsVerb}, {"formats", formatsVerb},   {"backends", backendsVerb},
+        {"apply", applyVerb},       {"verify", verifyVerb}, {"report", reportVerb}, {"python", pythonVerb},   {"methods", methodsVerb}, {"formats", formatsVerb},   {"backends", backendsVerb},
         {"diff", diffVerb},         {"intervene", interveneVerb}};
     for (const auto &[key, verb] : kVerbs) {
         if (name == key)

@@ -122,7 +122,9 @@ void readNames(const YAML::Node &node, Family &family)
             fail(path, "is no list", "a list of patterns was expected");
         for (std::size_t i = 0; i < entry.second.size(); ++i) {
             NamePattern pattern = readPattern(entry.second[i], path + "[" + std::to_string(i) + "]");
-            pattern.inOut = pattern.inOut || family.inOut;
+            const YAML::Node &stated = entry.second[i];
+            if (!stated.IsMap() || !stated["layout"]) // a pattern may differ: GPT-2 tables are stored [out, in]
+                pattern.inOut = family.inOut;
             family.names[name].push_back(std::move(pattern));
         }
     }

@@ -41,6 +41,7 @@ def good(scratch):
     yield ["evaluate", SAMPLE, "--edge", "L28.attn_in", "--edge", "L2.attn_in", "--method", "none", *SPECS]
     yield ["sweep", SAMPLE, "--edge", "L2.attn_in", "--method", "smoothquant", "--param", "alpha", "--values", "0,.5,1", *SPECS]
     yield ["compare", SAMPLE, "--edge", "L2.attn_in", "--preset", "w8a8", "--effort", "quick"]
+    yield ["python", "--out", f"{scratch}/bridge"]
     for table in ("methods", "formats", "backends"):
         yield [table]
     yield ["synth", "--out", dump, "--model-out", model, "--tokens", "192"]

@@ -73,6 +73,16 @@ private slots:
         }
     }
 
+    void aPatternMayBeStoredTheOtherWayRound()
+    {
+        const auto list = FamilyList::load(kResources).value();
+        const auto gpt2 = list.find("gpt2");
+        QVERIFY(gpt2->inOut); // Conv1D
+        QVERIFY(gpt2->names.at("layers.{l}.c_attn").front().inOut);
+        for (const char *table : {"embed", "embed_positions", "head"})
+            QVERIFY2(!gpt2->names.at(table).front().inOut, table); // tables are [vocabulary, hidden]
+    }
+
     void namesOfATargetAreNamesOfTheFamily()
     {
         const auto list = FamilyList::load(kResources).value();
