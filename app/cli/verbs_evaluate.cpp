@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "app/cli/comparison_table.h"
 #include "app/cli/csv.h"
 #include "app/cli/print.h"
 #include "app/cli/verbs.h"
@@ -270,7 +271,10 @@ int compareVerb(const Invocation &invocation)
         if (auto written = writeComparisonCsv(*comparison, a.csv); !written)
             return printError(written.error());
     }
-    print(a, toJson(*comparison));
+    if (a.json)
+        print(a, toJson(*comparison));
+    else if (!a.quiet)
+        std::cout << comparisonTable(*comparison) << std::flush;
     return comparisonExit(*comparison);
 }
 
