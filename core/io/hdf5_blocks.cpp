@@ -156,6 +156,9 @@ Expected<void> Hdf5Blocks::readPositioned(const Prepared &data, const Box &box, 
 
 Path Hdf5Blocks::choosePath(const DatasetInfo &info, Prepared &data)
 {
+    // Elements of variable length are references in the file: comparing bytes would compare (and leak) pointers.
+    if (H5Tis_variable_str(data.type.get()) > 0 || H5Tdetect_class(data.type.get(), H5T_VLEN) > 0)
+        return Path::Library;
     if (info.chunk.empty())
         return info.offset >= 0 && m_raw && positionedAgrees(info, data) ? Path::Positioned : Path::Library;
     const Hdf5Handle creation(H5Dget_create_plist(data.dataset.get()), H5Pclose);
