@@ -3,8 +3,6 @@
 #define H5_USE_110_API
 #include <hdf5.h>
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -16,6 +14,7 @@
 #include "core/io/hdf5_filters.h"
 #include "core/io/printable.h"
 #include "core/io/raw_file.h"
+#include "kernels/cpu/workers.h"
 
 namespace planish {
 
@@ -76,6 +75,14 @@ public:
     }
 
     Expected<std::vector<std::string>> readText(const DatasetInfo &info) override;
+
+    std::optional<StoredRun> storedRun(const DatasetInfo &info) override
+    {
+        const Expected<Prepared *> prepared = prepare(info);
+        if (!prepared || (*prepared)->path != Path::Positioned)
+            return std::nullopt;
+        return StoredRun{&*m_raw, (*prepared)->offset};
+    }
 
 private:
     std::string subject(const DatasetInfo &info) const { return m_file->path() + ":" + printable(info.path); }
@@ -251,7 +258,7 @@ Expected<StoredChunk> Hdf5Blocks::fetch(const DatasetInfo &info, const Prepared 
 Expected<void> Hdf5Blocks::decodeBatch(const DatasetInfo &info, const Prepared &data, std::vector<StoredChunk> &batch,
                                        const Box &box, std::span<std::byte> out)
 {
-    tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t i) {
+    cpu::Workers().forEach(batch.size(), [&](std::size_t i) {
         StoredChunk &chunk = batch[i];
         const ChunkPlace place{chunk.origin, data.chunk, data.elementBytes, box};
         if (chunk.missing)

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
+
+#include "kernels/cpu/workers.h"
 
 namespace planish
 {
@@ -43,18 +43,17 @@ template <class Float> typename Bits<Float>::Word magnitudeBits(const std::byte 
 template <class Float, class Local, class Each>
 void overElements(const RawRows &raw, std::size_t channels, tbb::enumerable_thread_specific<Local> &locals, const Each &each)
 {
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, raw.rows, kRowsPerTask),
-                      [&](const tbb::blocked_range<std::size_t> &range) {
-                          Local &local = locals.local();
-                          for (std::size_t r = range.begin(); r < range.end(); ++r) {
-                              const std::byte *row = raw.data + r * raw.strideBytes;
-                              for (std::size_t k = 0; k < channels; ++k) {
-                                  const auto word = magnitudeBits<Float>(row + k * sizeof(Float));
-                                  if (word < Bits<Float>::kInfinity)
-                                      each(word, local);
-                              }
-                          }
-                      });
+    cpu::Workers().forEach((raw.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task) {
+        Local &local = locals.local();
+        for (std::size_t r = task * kRowsPerTask; r < std::min(raw.rows, (task + 1) * kRowsPerTask); ++r) {
+            const std::byte *row = raw.data + r * raw.strideBytes;
+            for (std::size_t k = 0; k < channels; ++k) {
+                const auto word = magnitudeBits<Float>(row + k * sizeof(Float));
+                if (word < Bits<Float>::kInfinity)
+                    each(word, local);
+            }
+        }
+    });
 }
 
 struct Coarse {
