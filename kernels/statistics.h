@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace planish {
@@ -38,6 +40,25 @@ struct BlockStatistics {
     std::int64_t firstNonFiniteRow = -1; ///< in accumulated rows; smallest row, then channel
     std::int64_t firstNonFiniteChannel = -1;
 };
+
+/// Rows as a fetch gives them; null data: they cannot be had.
+struct FetchedRows {
+    const std::byte *data = nullptr;
+    std::size_t strideBytes = 0;
+};
+/// Gives rows [first, first + rows) of a source, in place or written to `space` (exactly that many compact rows). Called from
+/// several threads at once, in no order; the rows must stay readable until the same thread's next call.
+using FetchRows = std::function<FetchedRows(std::size_t first, std::size_t rows, std::span<std::byte> space)>;
+
+/// Consecutive rows of a source and the accumulator they belong to.
+struct StatisticsRun {
+    std::size_t firstRow = 0, rows = 0;
+    BlockStatistics *into = nullptr; ///< of the same K and tau in all runs of a call
+};
+
+/// Adds the rows of all runs, in their order, without holding more than a piece of them per thread. `threads`: 0 = the caller's
+/// arena. False when a fetch failed; the accumulators are then meaningless.
+bool accumulateRuns(StoredKind kind, std::span<const StatisticsRun> runs, const FetchRows &fetch, int threads = 0);
 
 /// Adds `rows` rows of K = into.channels elements, `strideBytes` from one row to the next. `threads`: 0 = the caller's arena.
 /// One kind per accumulator. Rows of one call should be many (a block of about 32 MiB): the call is the unit of work.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/geometry/output_extremes.h"
 #include "core/measure/magnitude_bins.h"
+#include "kernels/cpu/workers.h"
 
 namespace planish {
 
@@ -25,10 +27,26 @@ double deviationOf(std::span<const double> row)
     return std::sqrt(sum / static_cast<double>(row.size()));
 }
 
+/// body(first, end) for fixed pieces of [0, count), side by side: results never depend on the number of threads.
+void overPieces(std::size_t count, const std::function<void(std::size_t, std::size_t)> &body)
+{
+    constexpr std::size_t kPiece = 256;
+    cpu::Workers().forEach((count + kPiece - 1) / kPiece,
+                           [&](std::size_t piece) { body(piece * kPiece, std::min(count, (piece + 1) * kPiece)); });
+}
+
 void addRowOutliers(const std::string &consumer, const MatrixD &w, double sigma, std::vector<WeightOutlier> &found)
 {
+    std::vector<double> deviations(w.rows());
+    overPieces(w.rows(), [&](std::size_t first, std::size_t end) {
+        for (std::size_t n = first; n < end; ++n) {
+            const double deviation = deviationOf(w.row(n));
+            const bool any = std::ranges::any_of(w.row(n), [&](double x) { return std::abs(x) / deviation >= sigma; });
+            deviations[n] = any ? deviation : 0.0;
+        }
+    });
     for (std::size_t n = 0; n < w.rows(); ++n) {
-        const double deviation = deviationOf(w.row(n));
+        const double deviation = deviations[n];
         if (!(deviation > 0.0))
             continue;
         for (std::size_t k = 0; k < w.cols(); ++k)
@@ -41,12 +59,14 @@ void addColumnOutliers(const std::string &consumer, const MatrixD &w, double fac
 {
     std::vector<double> columnMax(w.cols(), 0.0);
     std::vector<std::size_t> at(w.cols(), 0);
-    for (std::size_t n = 0; n < w.rows(); ++n)
-        for (std::size_t k = 0; k < w.cols(); ++k)
-            if (std::abs(w(n, k)) > columnMax[k]) {
-                columnMax[k] = std::abs(w(n, k));
-                at[k] = n;
-            }
+    overPieces(w.cols(), [&](std::size_t first, std::size_t end) {
+        for (std::size_t n = 0; n < w.rows(); ++n)
+            for (std::size_t k = first; k < end; ++k)
+                if (std::abs(w(n, k)) > columnMax[k]) {
+                    columnMax[k] = std::abs(w(n, k));
+                    at[k] = n;
+                }
+    });
     const double median = medianMagnitude(columnMax).value_or(0.0);
     for (std::size_t k = 0; k < w.cols() && median > 0.0; ++k) {
         const bool listed = std::any_of(found.begin(), found.end(), [&](const WeightOutlier &o) {
@@ -70,11 +90,13 @@ void addColumns(const MatrixD &w, EdgeWeights &into)
 {
     into.maxAbs.resize(w.cols(), 0.0);
     into.energy.resize(w.cols(), 0.0);
-    for (std::size_t n = 0; n < w.rows(); ++n)
-        for (std::size_t k = 0; k < w.cols(); ++k) {
-            into.maxAbs[k] = std::max(into.maxAbs[k], std::abs(w(n, k)));
-            into.energy[k] += w(n, k) * w(n, k);
-        }
+    overPieces(w.cols(), [&](std::size_t first, std::size_t end) {
+        for (std::size_t n = 0; n < w.rows(); ++n)
+            for (std::size_t k = first; k < end; ++k) {
+                into.maxAbs[k] = std::max(into.maxAbs[k], std::abs(w(n, k)));
+                into.energy[k] += w(n, k) * w(n, k);
+            }
+    });
 }
 
 } // namespace

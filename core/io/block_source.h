@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,14 @@
 #include "core/io/file_structure.h"
 
 namespace planish {
+
+class RawFile;
+
+/// Numbers that lie in one unbroken run of the file, row-major. The file is the source's and lives as long.
+struct StoredRun {
+    const RawFile *file = nullptr;
+    std::uint64_t offset = 0;
+};
 
 /// Reads rows [begin, end) along axis 0 of a dataset (a row = all trailing axes) as stored bytes.
 /// Thread: one reader at a time. Errors name file and path inside it; a short chunk is an error, never stale memory.
@@ -23,6 +32,8 @@ public:
     /// touches.
     virtual Expected<void> readBox(const DatasetInfo &dataset, const std::vector<std::uint64_t> &start,
                                    const std::vector<std::uint64_t> &count, std::span<std::byte> out) = 0;
+    /// Where the dataset lies when it can be read without this source, from any thread; nothing when it cannot.
+    virtual std::optional<StoredRun> storedRun(const DatasetInfo &) { return std::nullopt; }
     /// Variable-length or fixed text datasets, whole.
     virtual Expected<std::vector<std::string>> readText(const DatasetInfo &dataset) = 0;
 };

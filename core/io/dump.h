@@ -105,6 +105,9 @@ struct DumpInfo {
     const DumpEdge *findEdge(const EdgeId &id) const;
 };
 
+/// Reads rows [first, first + rows) of one edge as stored into exactly as many bytes. From any number of threads at once.
+using RowReader = std::function<Expected<void>(std::uint64_t first, std::uint64_t rows, std::span<std::byte> out)>;
+
 /// Reads rows of an opened dump. Thread-safe; reads are serialised inside.
 class Dump {
 public:
@@ -119,6 +122,8 @@ public:
     virtual Expected<void> visitRawBlocks(const DumpEdge &edge,
                                           const std::function<bool(std::uint64_t begin, std::uint64_t rows, std::span<const std::byte>)> &visit,
                                           std::stop_token stop) const = 0;
+    /// For an edge that lies in one run of the file, in native byte order: reads that need no lock. Empty for any other.
+    virtual RowReader rowReader(const DumpEdge &) const { return {}; }
     virtual Expected<MatrixD> readTensor(const TensorEntry &tensor) const = 0;
 };
 

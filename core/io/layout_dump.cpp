@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/io/raw_file.h"
 #include "core/io/layouts/layout_table.h"
 #include "core/io/layouts/stated.h"
 #include "core/io/number_decode.h"
@@ -33,6 +34,7 @@ public:
     Expected<void> visitRawBlocks(const DumpEdge &edge,
                                   const std::function<bool(std::uint64_t, std::uint64_t, std::span<const std::byte>)> &visit,
                                   std::stop_token stop) const override;
+    RowReader rowReader(const DumpEdge &edge) const override;
     Expected<MatrixD> readTensor(const TensorEntry &tensor) const override;
 
 private:
@@ -213,6 +215,19 @@ LayoutDump::visitRawBlocks(const DumpEdge &edge,
         return visit(begin, rows, bytes);
     };
     return visitStored(edge, rowBytesOf(edge, (*data)->dataset), visitNative, std::move(stop));
+}
+
+RowReader LayoutDump::rowReader(const DumpEdge &edge) const
+{
+    const Expected<const EdgeData *> data = dataOf(edge);
+    if (!data || !(*data)->pieces.empty() || (*data)->dataset.order == ByteOrder::Big || (*data)->dataset.shape.size() < 2)
+        return {};
+    const std::lock_guard lock(m_mutex);
+    const std::optional<StoredRun> run = m_source->storedRun((*data)->dataset);
+    if (!run)
+        return {};
+    return [file = run->file, offset = run->offset, rowBytes = rowBytesOf(edge, (*data)->dataset)](
+               std::uint64_t first, std::uint64_t, std::span<std::byte> out) { return file->read(offset + first * rowBytes, out); };
 }
 
 /// [outputs, channels] of stored numbers: trailing axes are one, vectors become one row.

@@ -29,9 +29,13 @@ public:
 
     const std::vector<std::int64_t> &fileRows() const { return m_rows; } ///< ascending
     std::size_t size() const { return m_rows.size(); }
+    const DumpEdge &edge() const { return m_edge; }
     std::size_t channels() const { return static_cast<std::size_t>(m_edge.channels); }
     /// Types the statistics kernel does not know are widened to double by the dump.
     StoredKind kind() const { return m_kind; }
+
+    /// Reads of whole rows from any thread, when the file allows them and the kernel knows the type; else empty.
+    RowReader reader() const { return m_raw ? m_dump.rowReader(m_edge) : RowReader{}; }
 
     /// Errors of the dump, or cancelled.
     Expected<void> visit(const std::function<void(const RawRows &)> &visitor, std::stop_token stop) const;

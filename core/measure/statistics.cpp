@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <optional>
 
 #include "core/measure/block_fold.h"
 #include "core/measure/counted_rows.h"
@@ -51,11 +53,58 @@ void accumulateUnits(const RawRows &raw, const std::vector<std::int32_t> &rowUni
                 [&](const RawRows &run, std::int32_t unit) { accumulate(run, blocks[static_cast<std::size_t>(unit)]); });
 }
 
+/// Consecutive file rows of one unit each.
+std::vector<StatisticsRun> runsOf(const CountedRows &rows, const std::vector<std::int32_t> &rowUnit,
+                                  std::vector<BlockStatistics> &blocks)
+{
+    std::vector<StatisticsRun> runs;
+    std::int64_t last = -2;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        BlockStatistics *into = &blocks[rowUnit.empty() ? 0 : static_cast<std::size_t>(rowUnit[i])];
+        if (rows.fileRows()[i] != last + 1 || runs.back().into != into)
+            runs.push_back({static_cast<std::size_t>(rows.fileRows()[i]), 0, into});
+        ++runs.back().rows;
+        last = rows.fileRows()[i];
+    }
+    return runs;
+}
+
+/// Every thread reads the rows it works on, so that they are still in its cache. False: left to the path by blocks.
+Expected<bool> accumulateInPlace(const CountedRows &rows, const std::vector<std::int32_t> &rowUnit,
+                                 std::vector<BlockStatistics> &blocks, const std::stop_token &stop)
+{
+    const RowReader reader = rows.reader();
+    if (!reader || rows.size() == 0)
+        return false;
+    const std::vector<StatisticsRun> runs = runsOf(rows, rowUnit, blocks);
+    if (runs.size() > 1 && rows.size() / runs.size() < kShortRun)
+        return false;
+    std::mutex mutex;
+    std::optional<Error> failure;
+    const std::size_t rowBytes = rows.channels() * byteSize(rows.kind());
+    const auto fetch = [&](std::size_t first, std::size_t, std::span<std::byte> space) -> FetchedRows {
+        Expected<void> read = stop.stop_requested() ? cancelled(rows.edge().id.value) : reader(first, space.size() / rowBytes, space);
+        if (read)
+            return {space.data(), rowBytes};
+        const std::lock_guard lock(mutex);
+        failure = read.error();
+        return {};
+    };
+    if (accumulateRuns(rows.kind(), runs, fetch))
+        return true;
+    return tl::make_unexpected(*failure);
+}
+
 Expected<std::vector<BlockStatistics>> accumulateAll(const CountedRows &rows, double tau,
                                                      const std::vector<std::int32_t> &rowUnit, std::size_t units,
                                                      std::stop_token stop)
 {
     std::vector<BlockStatistics> blocks(units, BlockStatistics(rows.channels(), tau));
+    const Expected<bool> inPlace = accumulateInPlace(rows, rowUnit, blocks, stop);
+    if (!inPlace)
+        return tl::make_unexpected(inPlace.error());
+    if (*inPlace)
+        return blocks;
     const std::size_t rowBytes = rows.channels() * byteSize(rows.kind());
     auto done = rows.visit([&](const RawRows &raw) { accumulateUnits(raw, rowUnit, rowBytes, blocks); }, stop);
     if (!done)
