@@ -9,6 +9,7 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QStandardPaths>
 #include <QStatusBar>
 #include <QStyle>
 #include <QTimer>
@@ -32,6 +33,7 @@ MainWindow::MainWindow(std::shared_ptr<Engine> engine, Remember remember, QWidge
 {
     if (remember == Remember::Yes) {
         m_settings = loadSettings();
+        m_session->comparisons()->setStateFolder(QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) + "/planish/compare");
     }
     setWindowTitle(QStringLiteral("Planish"));
     setAcceptDrops(true);

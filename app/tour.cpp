@@ -69,6 +69,7 @@ private:
     void geometry();
     void tryScreen();
     void sweep();
+    void compare();
     void plan();
     void darkAndHelp();
 
@@ -170,6 +171,26 @@ void Walk::sweep()
     }
 }
 
+void Walk::compare()
+{
+    ComparePanel *panel = m_window.tryPanel()->compare();
+    m_window.tryPanel()->setPage(TryPage::Compare);
+    panel->choose({"w8a8", Effort::Quick, CompareScope::Site});
+    panel->setPicture(ComparePicture::Pareto);
+    panel->start();
+    shot(QStringLiteral("compare"));
+    noteTable(panel->table()->model());
+    panel->setPicture(ComparePicture::Histograms);
+    shot(QStringLiteral("compare_histograms"));
+    panel->setPicture(ComparePicture::Layers);
+    shot(QStringLiteral("compare_layers"));
+    for (const LayerChart *chart : panel->layers()->charts()) {
+        for (const QStringList &row : chart->table().rows) {
+            note(row[0] + ", layer " + row[1], shortNumber(row[2].toDouble()), row[2]);
+        }
+    }
+}
+
 void Walk::plan()
 {
     Session *session = m_window.session();
@@ -231,6 +252,7 @@ Expected<void> Walk::run(const QString &file, const QString &weights)
     geometry();
     tryScreen();
     sweep();
+    compare();
     plan();
     darkAndHelp();
     const auto saved = saveText(m_folder.filePath(QStringLiteral("tour.txt")), m_text);

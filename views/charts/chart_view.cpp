@@ -149,6 +149,19 @@ void ChartView::finish(const AxisSpec &x, const AxisSpec &y)
     recolour();
 }
 
+void ChartView::setTicks(double anchor, double interval)
+{
+    const auto axes = chart()->axes(Qt::Horizontal);
+    for (QAbstractAxis *axis : axes) {
+        if (auto *value = qobject_cast<QValueAxis *>(axis); value != nullptr && interval > 0) {
+            value->setTickType(QValueAxis::TicksDynamic);
+            value->setTickAnchor(anchor);
+            value->setTickInterval(interval);
+            value->setLabelFormat(interval >= 1 ? "%.0f" : "%.4g");
+        }
+    }
+}
+
 void ChartView::recolour()
 {
     styleChart(chart(), palette());

@@ -37,6 +37,7 @@ protected:
     void addBand(const QString &name, const QList<QPointF> &low, const QList<QPointF> &high, SeriesTone tone);
     void addMarks(const QString &name, const QList<QPointF> &points, SeriesTone tone, double size);
     void finish(const AxisSpec &x, const AxisSpec &y); ///< after the series: axes, legend, style
+    void setTicks(double anchor, double interval);     ///< of the linear x axis, after finish
     void setMarker(std::optional<double> x);           ///< vertical line, e.g. the selected channel
     static AxisSpec fitted(const QString &title, AxisScale scale, double low, double high);
     virtual QString hoverText(const QPointF &value) const;

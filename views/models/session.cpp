@@ -9,7 +9,7 @@ namespace planish {
 
 Session::Session(std::shared_ptr<Engine> engine, QObject *parent)
     : QObject(parent), m_engine(std::move(engine)), m_lanes(std::make_unique<Lanes>()), m_geometry(m_engine, m_lanes.get()),
-      m_evaluations(m_engine, m_lanes.get()), m_plan(m_engine, m_lanes.get())
+      m_evaluations(m_engine, m_lanes.get()), m_comparisons(m_engine, m_lanes.get()), m_plan(m_engine, m_lanes.get())
 {
     m_candidates.setStore(&m_evaluations);
     connect(&m_candidates, &CandidateListModel::candidatesChanged, this, &Session::candidatesEdited);
@@ -54,6 +54,7 @@ void Session::took(std::shared_ptr<const Opened> opened, const OpenRequest &requ
     m_undo.clear();
     m_geometry.reset(m_opened);
     m_evaluations.reset(m_opened);
+    m_comparisons.reset(m_opened);
     m_plan.reset(m_opened, toQString(request.file));
     emit openedChanged();
     m_geometry.analyseAll(m_evaluations.options().rows);

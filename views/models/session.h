@@ -10,6 +10,7 @@
 
 #include "core/run/engine.h"
 #include "views/models/candidate_list_model.h"
+#include "views/models/compare_store.h"
 #include "views/models/evaluation_store.h"
 #include "views/models/geometry_store.h"
 #include "views/models/lanes.h"
@@ -36,6 +37,7 @@ public:
     GeometryStore *geometry() { return &m_geometry; }
     EvaluationStore *evaluations() { return &m_evaluations; }
     CandidateListModel *candidates() { return &m_candidates; }
+    CompareStore *comparisons() { return &m_comparisons; }
     PlanStore *plan() { return &m_plan; }
     QUndoStack *undoStack() { return &m_undo; }
 
@@ -76,6 +78,7 @@ private:
     GeometryStore m_geometry;
     EvaluationStore m_evaluations;
     CandidateListModel m_candidates;
+    CompareStore m_comparisons;
     PlanStore m_plan;
     QUndoStack m_undo;
     int m_gesture = 0; ///< number of the drag in progress: commands of one gesture merge

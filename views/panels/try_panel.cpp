@@ -18,10 +18,11 @@ TryPanel::TryPanel(Session *session, QWidget *parent)
       m_weight(new QLineEdit), m_specError(new QLabel), m_title(new QLabel), m_status(new QLabel), m_details(new QLabel),
       m_pin(new QPushButton(QStringLiteral("Put into plan"))), m_add(new QPushButton(QStringLiteral("Add candidate"))),
       m_remove(new QPushButton(QStringLiteral("Remove"))), m_pages(new QTabWidget),
-      m_profile(new ChannelProfile(QStringLiteral("max |x| per channel, before and after"))), m_sweep(new SweepPanel(session))
+      m_profile(new ChannelProfile(QStringLiteral("max |x| per channel, before and after"))), m_sweep(new SweepPanel(session)),
+      m_compare(new ComparePanel(session))
 {
     auto *split = new QSplitter(Qt::Horizontal);
-    split->addWidget(buildLeft());
+    split->addWidget(m_left = buildLeft());
     split->addWidget(buildPages());
     split->setStretchFactor(1, 1);
     split->setSizes({250, 560});
@@ -68,6 +69,8 @@ QWidget *TryPanel::buildPages()
     m_profile->setEmptyText(QStringLiteral("Waiting for the first result."));
     m_pages->addTab(m_profile, QStringLiteral("Profile before and after"));
     m_pages->addTab(m_sweep, QStringLiteral("Sweep"));
+    m_pages->addTab(m_compare, QStringLiteral("Compare"));
+    connect(m_pages, &QTabWidget::currentChanged, this, [this](int page) { m_left->setVisible(page != static_cast<int>(TryPage::Compare)); });
     m_pages->setDocumentMode(true);
     return m_pages;
 }

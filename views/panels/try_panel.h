@@ -10,12 +10,13 @@
 #include "views/charts/channel_profile.h"
 #include "views/models/session.h"
 #include "views/panels/candidate_table.h"
+#include "views/panels/compare_panel.h"
 #include "views/panels/param_form.h"
 #include "views/panels/sweep_panel.h"
 
 namespace planish {
 
-enum class TryPage { Profile, Sweep };
+enum class TryPage { Profile, Sweep, Compare };
 
 class TryPanel : public QWidget {
     Q_OBJECT
@@ -23,6 +24,7 @@ public:
     explicit TryPanel(Session *session, QWidget *parent = nullptr);
     void setPage(TryPage page) { m_pages->setCurrentIndex(static_cast<int>(page)); }
     SweepPanel *sweep() { return m_sweep; }
+    ComparePanel *compare() { return m_compare; }
     ParamForm *form() { return m_form; }
     QString statusText() const { return m_status->text(); }
 
@@ -47,6 +49,8 @@ private:
     QTabWidget *m_pages;
     ChannelProfile *m_profile;
     SweepPanel *m_sweep;
+    ComparePanel *m_compare;
+    QWidget *m_left = nullptr; ///< form and specs; the comparison takes their room
 };
 
 } // namespace planish
