@@ -157,6 +157,28 @@ private slots:
         QVERIFY(session.plan()->pins().empty());
     }
 
+    void theRuleOfTheFormReachesThePlan()
+    {
+        Session session(m_engine);
+        open(session);
+        const EdgeId edge = session.selection()->edge();
+        PlanSettings settings{.preset = "w8a8", .choose = Choose::Within, .exclude = {edge.value}};
+        settings.maxOnlineFlops = 0;
+        settings.maxWeightBits = 8.5;
+        const auto options = PlanStore::optionsFor(settings, {}, {});
+        QVERIFY(options.has_value());
+        QCOMPARE(options->choose, Choose::Within);
+        QCOMPARE(options->maxOnlineFlops, std::optional<double>(0));
+        QCOMPARE(options->maxWeightBits, std::optional<double>(8.5));
+        QCOMPARE(options->exclude, std::vector<std::string>{edge.value});
+        session.plan()->make(settings, {});
+        QTRY_VERIFY_WITH_TIMEOUT(session.plan()->running().isEmpty() && session.lanes()->idle(), 60000);
+        QVERIFY2(session.plan()->plan(), qPrintable(session.plan()->report()));
+        for (const Assignment &assignment : session.plan()->plan()->assignments) {
+            QVERIFY(assignment.edge != edge);
+        }
+    }
+
     void searchFindsEdgesAndChannels()
     {
         Session session(m_engine);

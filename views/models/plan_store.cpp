@@ -57,6 +57,7 @@ Expected<PlanOptions> PlanStore::optionsFor(const PlanSettings &settings, const 
     options.allowFunctionChange = settings.functionChange == Permission::Allow;
     options.acceptJoint = settings.joint == Permission::Allow;
     options.streams = settings.streams == Permission::Allow;
+    options.exclude = settings.exclude;
     if (settings.preset.empty()) {
         options.candidates = tryCandidates;
     } else {

@@ -24,6 +24,7 @@ struct PlanSettings {
     Permission online = Permission::Refuse, functionChange = Permission::Refuse, joint = Permission::Refuse;
     Permission streams = Permission::Refuse;
     std::optional<double> maxOnlineFlops, maxWeightBits;
+    std::vector<std::string> exclude; ///< edge globs
 };
 
 using Pins = std::map<EdgeId, Candidate>;

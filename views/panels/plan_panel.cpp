@@ -1,9 +1,11 @@
 #include "views/panels/plan_panel.h"
 
+#include <QDoubleValidator>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QRegularExpression>
 #include <QSplitter>
 #include <QVBoxLayout>
 
@@ -15,6 +17,8 @@ namespace planish {
 PlanPanel::PlanPanel(Session *session, QWidget *parent)
     : QWidget(parent), m_session(session), m_model(new PlanModel(session->plan(), this)), m_table(new QTableView),
       m_preset(new QComboBox), m_effort(new QComboBox), m_choose(new QComboBox),
+      m_flops(new QLineEdit), m_bits(new QLineEdit), m_exclude(new QLineEdit),
+      m_streams(new QCheckBox(QStringLiteral("streams"))),
       m_online(new QCheckBox(QStringLiteral("allow online"))), m_change(new QCheckBox(QStringLiteral("allow function change"))),
       m_joint(new QCheckBox(QStringLiteral("accept joint"))), m_make(new QPushButton(QStringLiteral("Make plan"))),
       m_save(new QPushButton(QStringLiteral("Save manifest…"))),
@@ -46,7 +50,29 @@ PlanPanel::PlanPanel(Session *session, QWidget *parent)
     refresh();
 }
 
-QWidget *PlanPanel::buildSettings()
+namespace {
+
+void setUpLimit(QLineEdit *edit, const QString &meaning, const QString &hint)
+{
+    auto *validator = new QDoubleValidator(0, 1e15, 6, edit);
+    validator->setLocale(QLocale::c());
+    edit->setValidator(validator);
+    edit->setPlaceholderText(hint);
+    edit->setToolTip(meaning + QStringLiteral("; empty: no limit"));
+    edit->setAccessibleName(meaning);
+    edit->setMaximumWidth(edit->fontMetrics().horizontalAdvance(QStringLiteral("0000000000000")) + 12);
+}
+
+std::optional<double> limitOf(const QLineEdit *edit)
+{
+    bool ok = false;
+    const double value = edit->text().toDouble(&ok);
+    return ok ? std::optional(value) : std::nullopt;
+}
+
+} // namespace
+
+void PlanPanel::fillForm()
 {
     for (const std::string &name : presetNames()) {
         m_preset->addItem(toQString(name), toQString(name));
@@ -56,12 +82,23 @@ QWidget *PlanPanel::buildSettings()
     m_effort->addItem(QStringLiteral("full"), static_cast<int>(Effort::Full));
     m_choose->addItem(QStringLiteral("lowest error"), static_cast<int>(Choose::Lowest));
     m_choose->addItem(QStringLiteral("knee of error and cost"), static_cast<int>(Choose::Knee));
+    m_choose->addItem(QStringLiteral("within budgets"), static_cast<int>(Choose::Within));
+    setUpLimit(m_flops, QStringLiteral("Most online flops per token, summed over the edges"), QStringLiteral("flops / token"));
+    setUpLimit(m_bits, QStringLiteral("Most bits per weight, mean over the edges"), QStringLiteral("bits / weight"));
+    m_exclude->setPlaceholderText(QStringLiteral("edges to leave out: layers.0.*, *.mlp_down"));
+    m_exclude->setAccessibleName(QStringLiteral("Edges to leave out"));
+    m_streams->setToolTip(QStringLiteral("One rotation of a residual stream competes with the sum over the edges that read it"));
     m_preset->setAccessibleName(QStringLiteral("Preset"));
     m_effort->setAccessibleName(QStringLiteral("Effort"));
     m_choose->setAccessibleName(QStringLiteral("Rule"));
     m_online->setToolTip(QStringLiteral("Candidates may leave an operator the runtime has to execute"));
     m_change->setToolTip(QStringLiteral("Candidates may change the function (magr, clips of stream outputs)"));
     m_joint->setToolTip(QStringLiteral("Accept edges whose joint error is more than 10 % above the error alone"));
+}
+
+QWidget *PlanPanel::buildSettings()
+{
+    fillForm();
     auto *box = new QWidget;
     auto *column = new QVBoxLayout(box);
     column->setContentsMargins(0, 0, 0, 0);
@@ -70,12 +107,14 @@ QWidget *PlanPanel::buildSettings()
         first->addWidget(new QLabel(name));
         first->addWidget(widget);
     }
+    first->addWidget(m_flops);
+    first->addWidget(m_bits);
     first->addStretch();
     first->addWidget(m_make);
-    for (QCheckBox *check : {m_online, m_change, m_joint}) {
+    for (QCheckBox *check : {m_streams, m_online, m_change, m_joint}) {
         second->addWidget(check);
     }
-    second->addStretch();
+    second->addWidget(m_exclude, 1);
     second->addWidget(m_unpin);
     column->addLayout(first);
     column->addLayout(second);
@@ -97,6 +136,7 @@ QWidget *PlanPanel::buildActions()
 void PlanPanel::connectAll()
 {
     connect(m_make, &QPushButton::clicked, this, &PlanPanel::make);
+    connect(m_choose, &QComboBox::currentIndexChanged, this, &PlanPanel::refresh);
     connect(m_save, &QPushButton::clicked, this, &PlanPanel::save);
     connect(m_apply, &QPushButton::clicked, this, &PlanPanel::apply);
     connect(m_verify, &QPushButton::clicked, this, &PlanPanel::verify);
@@ -147,12 +187,29 @@ PlanSettings PlanPanel::settings() const
     settings.online = permission(m_online);
     settings.functionChange = permission(m_change);
     settings.joint = permission(m_joint);
+    settings.streams = permission(m_streams);
+    if (settings.choose == Choose::Within) {
+        settings.maxOnlineFlops = limitOf(m_flops);
+        settings.maxWeightBits = limitOf(m_bits);
+    }
+    static const QRegularExpression blanks(QStringLiteral("[\\s,;]+"));
+    for (const QString &glob : m_exclude->text().split(blanks, Qt::SkipEmptyParts)) {
+        settings.exclude.push_back(glob.toStdString());
+    }
     return settings;
 }
 
 void PlanPanel::choosePreset(const QString &key)
 {
     m_preset->setCurrentIndex(std::max(0, m_preset->findData(key)));
+}
+
+void PlanPanel::setRule(Choose rule, const QString &flops, const QString &bits, const QString &exclude)
+{
+    m_choose->setCurrentIndex(m_choose->findData(static_cast<int>(rule)));
+    m_flops->setText(flops);
+    m_bits->setText(bits);
+    m_exclude->setText(exclude);
 }
 
 void PlanPanel::make()
@@ -165,6 +222,9 @@ void PlanPanel::refresh()
     const PlanStore *store = m_session->plan();
     const bool busy = !store->running().isEmpty();
     const bool saved = !store->file().isEmpty();
+    const bool budgets = static_cast<Choose>(m_choose->currentData().toInt()) == Choose::Within;
+    m_flops->setVisible(budgets);
+    m_bits->setVisible(budgets);
     m_make->setEnabled(m_session->opened() != nullptr && !busy);
     m_save->setEnabled(store->plan() != nullptr && !busy && !store->stale());
     m_apply->setEnabled(saved && !busy && !store->stale());

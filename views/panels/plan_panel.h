@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 #include <QComboBox>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
 #include <QTextBrowser>
@@ -21,9 +22,12 @@ public:
     void make();
     /// Key of a preset, or empty for the candidates of the Try tab.
     void choosePreset(const QString &key);
+    /// Fills the form of the rule; limits count for `within` only, an empty one is no limit. `exclude`: edge globs.
+    void setRule(Choose rule, const QString &flops, const QString &bits, const QString &exclude);
     const PlanModel *model() const { return m_model; }
 
 private:
+    void fillForm();
     QWidget *buildSettings();
     QWidget *buildActions();
     void connectAll();
@@ -37,7 +41,8 @@ private:
     PlanModel *m_model;
     QTableView *m_table;
     QComboBox *m_preset, *m_effort, *m_choose;
-    QCheckBox *m_online, *m_change, *m_joint;
+    QLineEdit *m_flops, *m_bits, *m_exclude;
+    QCheckBox *m_streams, *m_online, *m_change, *m_joint;
     QPushButton *m_make, *m_save, *m_apply, *m_verify, *m_unpin;
     QTextBrowser *m_report;
 };
