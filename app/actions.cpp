@@ -78,6 +78,7 @@ void buildHelp(MainWindow *window)
     menu->addAction(QStringLiteral("&Shortcuts"), QKeySequence::HelpContents, window, [window] { showHelp(window, HelpPage::Shortcuts); });
     menu->addAction(QStringLiteral("What the &numbers mean"), window, [window] { showHelp(window, HelpPage::Numbers); });
     menu->addAction(QStringLiteral("&Methods"), window, [window] { showHelp(window, HelpPage::Methods); });
+    menu->addAction(QStringLiteral("&Failure lab"), window, [window] { showHelp(window, HelpPage::FailureLab); });
     menu->addAction(QStringLiteral("&Backends"), window, &MainWindow::showBackend);
 }
 

@@ -2,10 +2,15 @@
 
 #include <QDialog>
 #include <QDialogButtonBox>
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QTextBrowser>
 #include <QVBoxLayout>
 
 #include "core/methods/method_table.h"
+#include "core/names/family.h"
 #include "views/models/number_text.h"
 
 namespace planish {
@@ -83,6 +88,44 @@ QString methodsHtml()
     return html;
 }
 
+QString failureHtml(const QJsonObject &entry)
+{
+    QStringList rules;
+    for (const QJsonValue &rule : entry["rules"].toArray()) {
+        rules << rule.toString();
+    }
+    const auto text = [&](const char *key) { return entry[QLatin1String(key)].toString().toHtmlEscaped(); };
+    return QStringLiteral("<h4>%1. %2</h4><p>%3.<br><b>Caught by</b> %4%5.<br><b>You read</b> (for example) “%6”</p>")
+        .arg(entry["number"].toInt())
+        .arg(text("name"), text("happens"), text("caught"),
+             rules.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(rules.join(", ").toHtmlEscaped()), text("sentence"));
+}
+
+QString failureLabHtml()
+{
+    const QString path = toQString(resourceFolder()) + QStringLiteral("/failure_lab.json");
+    QFile file(path);
+    const QJsonObject lab = file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object() : QJsonObject();
+    if (lab.isEmpty()) {
+        return QStringLiteral("<p>%1: cannot be read; expected the pages of the failure lab.</p>").arg(path.toHtmlEscaped());
+    }
+    QString html = QStringLiteral("<p>Ways to be wrong with a transform. A test plants each of them and checks that it is caught.</p>"), group;
+    for (const QJsonValue &value : lab["failures"].toArray()) {
+        const QJsonObject entry = value.toObject();
+        if (entry["group"].toString() != group) {
+            group = entry["group"].toString();
+            html += QStringLiteral("<h3>%1</h3>").arg(group.toHtmlEscaped());
+        }
+        html += failureHtml(entry);
+    }
+    html += QStringLiteral("<h3>Who claims it</h3><table cellpadding='4'>");
+    for (const QJsonValue &value : lab["labels"].toArray()) {
+        html += QStringLiteral("<tr><td><b>%1</b></td><td>%2</td></tr>")
+                    .arg(value["label"].toString().toHtmlEscaped(), value["means"].toString().toHtmlEscaped());
+    }
+    return html + "</table>";
+}
+
 } // namespace
 
 QString helpHtml(HelpPage page)
@@ -94,6 +137,8 @@ QString helpHtml(HelpPage page)
         return "<h3>What the numbers mean</h3>" + tableOf(kNumbers);
     case HelpPage::Methods:
         return "<h3>Methods and parameters</h3>" + methodsHtml();
+    case HelpPage::FailureLab:
+        return "<h2>Failure lab</h2>" + failureLabHtml();
     }
     return {};
 }

@@ -1,4 +1,5 @@
-// Help pages: shortcuts, what each number means, and the methods with their parameters (from the method table).
+// Help pages: shortcuts, what each number means, the methods with their parameters (from the
+// method table), and the failure lab (from resources/failure_lab.json).
 #pragma once
 
 #include <QString>
@@ -7,7 +8,7 @@ class QWidget;
 
 namespace planish {
 
-enum class HelpPage { Shortcuts, Numbers, Methods };
+enum class HelpPage { Shortcuts, Numbers, Methods, FailureLab };
 
 QString helpHtml(HelpPage page);
 /// Opens a page in a window of its own and returns that window.

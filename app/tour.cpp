@@ -212,6 +212,8 @@ void Walk::plan()
         session->plan()->save(m_folder.filePath(QStringLiteral("plan.yaml")));
         shot(QStringLiteral("plan_saved"));
         note("saved", session->plan()->file());
+        m_window.planPanel()->setRule(Choose::Within, QStringLiteral("20000"), QStringLiteral("8.5"), QStringLiteral("layers.0.*"));
+        shot(QStringLiteral("plan_rule"));
     } else {
         note("plan", session->plan()->report());
     }
@@ -230,6 +232,9 @@ void Walk::darkAndHelp()
     m_window.setTheme(before);
     QWidget *help = showHelp(&m_window, HelpPage::Numbers);
     shot(QStringLiteral("help_numbers"), help);
+    help->close();
+    help = showHelp(&m_window, HelpPage::FailureLab);
+    shot(QStringLiteral("help_failure_lab"), help);
     help->close();
 }
 

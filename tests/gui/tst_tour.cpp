@@ -50,7 +50,7 @@ private slots:
         const auto toured = runTour(*engine, out, file, {});
         QVERIFY2(toured.has_value(), toured ? "" : toText(toured.error()).c_str());
         for (const char *name : {"start", "map", "map_layers", "map_worst_first", "geometry", "try", "sweep", "compare", "compare_histograms", "compare_layers", "plan", "map_dark", "geometry_dark", "try_dark",
-                                 "plan_dark", "help_numbers"}) {
+                                 "plan_dark", "help_numbers", "help_failure_lab"}) {
             const QImage image(QDir(out).filePath(QString(name) + ".png"));
             QVERIFY2(!image.isNull(), name);
             QVERIFY2(image.width() >= 400 && !oneColour(image), name);
