@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace planish {
@@ -11,7 +12,7 @@ public:
     explicit Adam(std::size_t size) : m_first(size, 0.0), m_second(size, 0.0) {}
 
     /// One step on `values` along `slopes`, both of the size given at construction.
-    void step(std::vector<double> &values, const std::vector<double> &slopes, double rate)
+    void step(std::span<double> values, std::span<const double> slopes, double rate)
     {
         ++m_steps;
         const double first = 1 - std::pow(kFirst, double(m_steps)), second = 1 - std::pow(kSecond, double(m_steps));

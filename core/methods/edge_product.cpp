@@ -59,7 +59,7 @@ struct ActivationBounds {
     double tensorScaleMax = -1.0;
 };
 
-Expected<ActivationBounds> activationBounds(const ProductCache &cache, const std::vector<Clip> &clips, const QuantSpec &spec,
+Expected<ActivationBounds> activationBounds(const Backend &backend, const ProductCache &cache, const std::vector<Clip> &clips, const QuantSpec &spec,
                                             const std::string &subject)
 {
     ActivationBounds bounds{.grid = spec.grid, .ranges = {}, .clamp = {}};
@@ -71,9 +71,18 @@ Expected<ActivationBounds> activationBounds(const ProductCache &cache, const std
         if (!isBlockFormat(spec.grid.format))
             bounds.ranges = std::move(*ranges);
     }
-    for (const Clip &clip : clips)
-        if (auto applied = applyClip(clip, bounds.grid, bounds.ranges, bounds.clamp, nullptr, subject); !applied)
+    for (const Clip &clip : clips) {
+        MatrixD matrix; // a clip with its own factor for each end multiplies the ranges of the rows at hand
+        const bool twoSided = clip.kind == Clip::Kind::Multiplier && clip.lo != clip.hi && bounds.ranges.empty();
+        if (twoSided) {
+            auto rows = fromKernel(backend.download(*cache.x), subject);
+            if (!rows)
+                return tl::make_unexpected(rows.error());
+            matrix = std::move(*rows);
+        }
+        if (auto applied = applyClip(clip, bounds.grid, bounds.ranges, bounds.clamp, twoSided ? &matrix : nullptr, subject); !applied)
             return tl::make_unexpected(applied.error());
+    }
     return bounds;
 }
 
@@ -86,7 +95,7 @@ Expected<Quantized> quantizeActivation(const ProductRows &rows, const ProductCac
         exact.counts.elements = cache.x->rows() * cache.x->cols();
         return exact;
     }
-    auto bounds = activationBounds(cache, clipsOf(rewrite, Target::Activation), spec, rows.subject);
+    auto bounds = activationBounds(*rows.backend, cache, clipsOf(rewrite, Target::Activation), spec, rows.subject);
     if (!bounds)
         return tl::make_unexpected(bounds.error());
     const QuantizeRequest request{.grid = bounds->grid,

@@ -25,5 +25,6 @@ MethodRow svdquantRow();
 MethodRow magrRow();
 MethodRow spinquantRow();
 MethodRow omniquantRow();
+MethodRow flatquantRow();
 
 } // namespace planish

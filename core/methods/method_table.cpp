@@ -37,7 +37,7 @@ const std::vector<MethodRow> &rows()
 {
     static const std::vector<MethodRow> table = {noneRow(), clipRow(), llmInt8Row(), smoothquantRow(), hadamardRow(), blockHadamardRow(), haarRow(),
                                                  quarotRow(), duquantRow(), zigzagHadamardRow(), smoothHadamardRow(), wushRow(), tokenClipRow(), awqRow(),
-                                                 gammaMigrationRow(), osPlusRow(), svdquantRow(), magrRow(), spinquantRow(), omniquantRow()};
+                                                 gammaMigrationRow(), osPlusRow(), svdquantRow(), magrRow(), spinquantRow(), omniquantRow(), flatquantRow()};
     return table;
 }
 
