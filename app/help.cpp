@@ -95,7 +95,7 @@ QString failureHtml(const QJsonObject &entry)
         rules << rule.toString();
     }
     const auto text = [&](const char *key) { return entry[QLatin1String(key)].toString().toHtmlEscaped(); };
-    return QStringLiteral("<h4>%1. %2</h4><p>%3.<br><b>Caught by</b> %4%5.<br><b>You read</b> (for example) “%6”</p>")
+    return QStringLiteral("<h4>%1. %2</h4><p>%3.<br><b>Caught by</b> %4%5.<br><b>In one sentence</b> (numbers are examples) “%6”</p>")
         .arg(entry["number"].toInt())
         .arg(text("name"), text("happens"), text("caught"),
              rules.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(rules.join(", ").toHtmlEscaped()), text("sentence"));
