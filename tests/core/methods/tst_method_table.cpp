@@ -96,6 +96,50 @@ private slots:
                      (row.key + ": " + (gate ? std::to_string(gate->relativeFrobenius) : toText(gate.error()))).c_str());
         }
     }
+    /// X through the joined transform, and W and b too, are what the two give one after the other. All pairs but those a chain
+    /// refuses.
+    void thenEqualsOneAfterTheOtherForEveryPair()
+    {
+        std::vector<std::pair<std::string, Rewrite>> fitted;
+        for (const MethodRow &row : methodTable()) {
+            auto fit = randomFit(needsStaticTensor(row.key) ? "int8:tensor:static" : "int8:token");
+            auto rewrite =
+                fitMethod(*fit, row.key, row.learned ? std::vector<std::string>{"steps=2"} : std::vector<std::string>{});
+            QVERIFY2(rewrite.has_value(), row.key.c_str());
+            rewrite->specs.reset(); // pairs of methods fitted for different specs are refused elsewhere
+            fitted.emplace_back(row.key, std::move(*rewrite));
+        }
+        const MatrixD x = randomMatrix(9, 64, "rows"), w = randomMatrix(7, 64, "w"), bias = randomMatrix(1, 7, "b");
+        int joinedPairs = 0;
+        for (const auto &[firstKey, first] : fitted) {
+            for (const auto &[secondKey, second] : fitted) {
+                const std::string pair = firstKey + "+" + secondKey;
+                const auto joined = first.then(second);
+                if (!joined) {
+                    QVERIFY2(!first.clips.empty() || first.exceptions || first.lowRank || !second.replaced.empty() ||
+                                 first.output,
+                             pair.c_str());
+                    continue;
+                }
+                ++joinedPairs;
+                const MatrixD once = applyToActivations(first.input, x.view());
+                const auto weightOnce = applyToWeights(first.input, w.view());
+                QVERIFY2(weightOnce.has_value(), pair.c_str());
+                const MatrixD biasOnce = applyToBias(first.input, w.view(), &bias);
+                const auto weights = applyToWeights(joined->input, w.view()),
+                           stepwise = applyToWeights(second.input, weightOnce->view());
+                QVERIFY2(weights && stepwise, pair.c_str());
+                QVERIFY2(relativeDistance(applyToActivations(joined->input, x.view()),
+                                          applyToActivations(second.input, once.view())) < 1e-10,
+                         pair.c_str());
+                QVERIFY2(relativeDistance(*weights, *stepwise) < 1e-10, pair.c_str());
+                QVERIFY2(relativeDistance(applyToBias(joined->input, w.view(), &bias),
+                                          applyToBias(second.input, weightOnce->view(), &biasOnce)) < 1e-10,
+                         pair.c_str());
+            }
+        }
+        QVERIFY(joinedPairs > int(fitted.size()));
+    }
     void fitsAreReproducible()
     {
         for (const MethodRow &row : methodTable()) {
