@@ -201,6 +201,11 @@ void addPlanVerbs(App &app, Arguments &a)
     App *python = app.add_subcommand("python", "the bridge to PyTorch: planish_torch.py (apply_plan) and dump.py");
     python->add_option("--out", a.out, "folder")->required();
 
+    App *exported = app.add_subcommand("export", "write a plan's factors for another program into a new folder");
+    addFile(*exported, a, "PLAN");
+    exported->add_option("--to", a.target, "target key (planish-cli targets)")->required();
+    exported->add_option("--out", a.out, "new or empty folder")->required();
+
     App *synth = app.add_subcommand("synth", "a dump with planted outliers, or a complete tiny model");
     synth->add_option("--out", a.out)->required();
     synth->add_option("--tokens", a.tokens);
@@ -313,7 +318,7 @@ Expected<std::variant<Arguments, Finished>> parseArguments(int argc, const char 
     addDataVerbs(app, a);
     addEvaluateVerbs(app, a);
     addPlanVerbs(app, a);
-    for (const char *table : {"methods", "formats", "backends"})
+    for (const char *table : {"methods", "formats", "backends", "targets"})
         app.add_subcommand(table, std::string("list the ") + table);
     try {
         app.parse(argc, argv);

@@ -38,6 +38,8 @@ int pythonVerb(const Invocation &);
 int methodsVerb(const Invocation &);
 int formatsVerb(const Invocation &);
 int backendsVerb(const Invocation &);
+int exportVerb(const Invocation &);
+int targetsVerb(const Invocation &);
 
 /// Engine and opened data of a verb that reads FILE and --weights.
 struct Session {

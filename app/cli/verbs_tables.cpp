@@ -29,7 +29,7 @@ VerbFunction findVerb(const std::string &name)
         {"info", infoVerb},         {"analyze", analyzeVerb}, {"merge", mergeVerb},     {"quantize", quantizeVerb}, {"synth", synthVerb},
         {"evaluate", evaluateVerb}, {"sweep", sweepVerb},     {"compare", compareVerb}, {"plan", planVerb},         {"check", checkVerb},
         {"apply", applyVerb},       {"verify", verifyVerb}, {"report", reportVerb}, {"python", pythonVerb},   {"methods", methodsVerb}, {"formats", formatsVerb},   {"backends", backendsVerb},
-        {"diff", diffVerb},         {"intervene", interveneVerb}};
+        {"diff", diffVerb},         {"intervene", interveneVerb}, {"export", exportVerb}, {"targets", targetsVerb}};
     for (const auto &[key, verb] : kVerbs) {
         if (name == key)
             return verb;

@@ -42,11 +42,12 @@ def good(scratch):
     yield ["sweep", SAMPLE, "--edge", "L2.attn_in", "--method", "smoothquant", "--param", "alpha", "--values", "0,.5,1", *SPECS]
     yield ["compare", SAMPLE, "--edge", "L2.attn_in", "--preset", "w8a8", "--effort", "quick"]
     yield ["python", "--out", f"{scratch}/bridge"]
-    for table in ("methods", "formats", "backends"):
+    for table in ("methods", "formats", "backends", "targets"):
         yield [table]
     yield ["synth", "--out", dump, "--model-out", model, "--tokens", "192"]
     yield ["plan", dump, "--weights", model, "--preset", "w8a8", "--effort", "quick", "--out", plan]
     yield ["check", plan]
+    yield ["export", plan, "--to", "safetensors", "--out", f"{scratch}/x"]
     yield ["apply", plan, "--checkpoint", model, "--out", out]
     yield ["verify", plan, dump, "--checkpoint", model, "--transformed", out]
     yield ["report", dump, "--weights", model, "--plan", plan, "--out", f"{scratch}/r.html"]
