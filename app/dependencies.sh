@@ -4,7 +4,7 @@
 planish_build_packages=(
     g++ cmake ninja-build pkg-config
     qt6-base-dev "qt6-charts-dev|libqt6charts6-dev" "qt6-svg-dev|libqt6svg6-dev" libqt6opengl6-dev libgl-dev
-    libeigen3-dev libhdf5-dev libtbb-dev libhwy-dev libdnnl-dev libdeflate-dev "libexpected-dev|libtl-expected-dev"
+    libeigen3-dev libhdf5-dev libtbb-dev libhwy-dev libdnnl-dev libdeflate-dev liblz4-dev libzstd-dev libblosc-dev "libexpected-dev|libtl-expected-dev"
     nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libssl-dev
     fonts-dejavu-core qt6-qpa-plugins
 )

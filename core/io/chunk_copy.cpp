@@ -97,6 +97,23 @@ void fillChunk(const ChunkPlace &place, std::span<const std::byte> element, std:
     });
 }
 
+std::optional<std::size_t> directPlace(const ChunkPlace &place)
+{
+    std::uint64_t at = 0;
+    // Every axis behind the first of more than one element has to be as wide in the block as in the chunk.
+    bool wide = false;
+    for (std::size_t axis = 0; axis < place.origin.size(); ++axis) {
+        const std::uint64_t start = place.box.start[axis];
+        const std::uint64_t count = place.box.count[axis];
+        const bool inside = place.origin[axis] >= start && place.origin[axis] + place.chunk[axis] <= start + count;
+        if (!inside || (wide && place.chunk[axis] != count))
+            return std::nullopt;
+        wide = wide || place.chunk[axis] > 1;
+        at = at * count + (place.origin[axis] - start);
+    }
+    return static_cast<std::size_t>(at * place.elementBytes);
+}
+
 ChunkOrigins::ChunkOrigins(const Box &box, const std::vector<std::uint64_t> &chunk) : m_chunk(chunk)
 {
     for (std::size_t axis = 0; axis < chunk.size(); ++axis) {

@@ -38,6 +38,9 @@ void copyChunk(const ChunkPlace &place, std::span<const std::byte> values, std::
 /// The same with one element repeated.
 void fillChunk(const ChunkPlace &place, std::span<const std::byte> element, std::span<std::byte> out);
 
+/// Offset in the block when the whole chunk lies there as one run, in its own order.
+std::optional<std::size_t> directPlace(const ChunkPlace &place);
+
 /// Origins of the chunks that touch a box, in row-major order.
 class ChunkOrigins {
 public:

@@ -1,7 +1,8 @@
-// The structure of a file as a value: what a reader (in this process today, a child process later) tells about a file without its data.
+// The structure of a file as a value: what a reader (for HDF5 a process of its own) tells about a file without its data.
 // First of the two seams around libhdf5; the other is block_source.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -35,6 +36,15 @@ struct FilterInfo {
     std::string name;
     bool available = true;
     bool lossy = false;
+    std::vector<unsigned> values; ///< its client data; of shuffle: [0] = bytes of an element
+};
+
+/// One numeric member of a compound type (a table of records).
+struct MemberInfo {
+    std::string name;
+    std::size_t offset = 0; ///< of its bytes inside one record
+    StoredType type = StoredType::Other;
+    ByteOrder order = ByteOrder::Little;
 };
 
 struct DatasetInfo {
@@ -50,6 +60,9 @@ struct DatasetInfo {
     std::int64_t offset = -1;         ///< of contiguous data in the file, -1 unknown
     std::uint64_t address = 0;        ///< object address: the same object under two names has one address
     std::size_t elementBytes = 0;     ///< size of one element as stored, also for types that are not numbers
+    std::vector<MemberInfo> members;  ///< of a compound type, those that are numbers
+    std::vector<std::byte> fill;      ///< one element as it stands in chunks that were never written; empty = zeros
+    bool bordersUnfiltered = false;   ///< chunks that reach beyond the shape are stored without filters
 };
 
 struct RefusedObject {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/io/hdf5_file.h"
+#include "core/io/hdf5_remote.h"
 #include "core/io/layouts/stored_dtype.h"
 #include "core/io/model_config.h"
 #include "core/io/number_decode.h"
@@ -77,12 +77,9 @@ bool isNativeDump(const FileStructure &structure)
 
 Expected<std::shared_ptr<const Checkpoint>> openHdf5Checkpoint(const std::string &path, const std::string &configFile)
 {
-    const auto opened = Hdf5File::open(path, {});
+    Expected<OpenedHdf5> opened = openHdf5(path, {});
     if (!opened)
         return tl::make_unexpected(opened.error());
-    const Expected<FileStructure> structure = readStructure(**opened);
-    if (!structure)
-        return tl::make_unexpected(structure.error());
     CheckpointInfo info;
     info.path = path;
     info.kind = "hdf5";
@@ -95,8 +92,8 @@ Expected<std::shared_ptr<const Checkpoint>> openHdf5Checkpoint(const std::string
     }
     std::map<std::string, DatasetInfo> datasets;
     std::vector<std::string> notes;
-    const bool native = isNativeDump(*structure);
-    for (const DatasetInfo &listed : structure->datasets) {
+    const bool native = isNativeDump(opened->structure);
+    for (const DatasetInfo &listed : opened->structure.datasets) {
         const std::string name = tensorName(listed.path, native);
         const DatasetInfo dataset = withStoredDtype(listed, notes);
         if (name.empty() || !isNumeric(dataset.type))
@@ -114,7 +111,7 @@ Expected<std::shared_ptr<const Checkpoint>> openHdf5Checkpoint(const std::string
     std::sort(info.tensors.begin(), info.tensors.end(),
               [](const StoredTensor &a, const StoredTensor &b) { return a.name < b.name; });
     return std::shared_ptr<const Checkpoint>(
-        std::make_shared<Hdf5Checkpoint>(std::move(info), std::move(datasets), makeBlockSource(*opened)));
+        std::make_shared<Hdf5Checkpoint>(std::move(info), std::move(datasets), std::move(opened->source)));
 }
 
 } // namespace planish

@@ -76,7 +76,7 @@ std::string readFilters(std::int64_t creation, DescribedDataset &out)
     std::string missing;
     for (const ChunkFilter &filter : chunkFilters(creation)) {
         FilterInfo info{filter.id, filterName(filter.id), isOwnFilter(filter.id) || H5Zfilter_avail(filter.id) > 0,
-                        isLossyFilter(filter.id, filter.values, floats)};
+                        isLossyFilter(filter.id, filter.values, floats), filter.values};
         if (!info.available && missing.empty()) {
             const std::string package = filterPackage(filter.id);
             missing = "filter " + std::to_string(filter.id) + " (" + info.name +
@@ -99,6 +99,9 @@ std::string readChunks(std::int64_t creation, DescribedDataset &out)
     for (int i = 0; i < rank; ++i)
         out.info.chunk.push_back(dims[static_cast<std::size_t>(i)]);
     factors.insert(factors.end(), out.info.chunk.begin(), out.info.chunk.end());
+    unsigned options = 0;
+    H5Pget_chunk_opts(creation, &options);
+    out.info.bordersUnfiltered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
     std::uint64_t bytes = 0;
     if (!productFits(factors, kChunkBudget, &bytes) || bytes == 0)
         return "chunk " + shapeText(out.info.chunk) + " is too large: " + gigabytes(bytes) + " exceed the budget of " +
@@ -128,7 +131,22 @@ std::string sizeRefusal(const DatasetInfo &info)
     return {};
 }
 
-std::string readLayout(std::int64_t dataset, const std::string &trustedFolder, DescribedDataset &out)
+/// The fill value of numbers and opaque bytes; nothing when it is zero anyway.
+void readFill(std::int64_t creation, std::int64_t type, DatasetInfo &info)
+{
+    constexpr std::size_t kLargest = 64;
+    const bool plain = byteSize(info.type) > 0 || H5Tget_class(type) == H5T_OPAQUE;
+    H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+    if (!plain || info.elementBytes > kLargest || H5Pfill_value_defined(creation, &status) < 0 ||
+        status != H5D_FILL_VALUE_USER_DEFINED)
+        return;
+    std::vector<std::byte> fill(info.elementBytes);
+    if (H5Pget_fill_value(creation, type, fill.data()) >= 0 &&
+        std::any_of(fill.begin(), fill.end(), [](std::byte b) { return b != std::byte{0}; }))
+        info.fill = std::move(fill);
+}
+
+std::string readLayout(std::int64_t dataset, std::int64_t type, const std::string &trustedFolder, DescribedDataset &out)
 {
     const Hdf5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
     if (!creation)
@@ -142,6 +160,7 @@ std::string readLayout(std::int64_t dataset, const std::string &trustedFolder, D
     if (std::string refused = readShape(dataset, out.info); !refused.empty())
         return refused;
     out.info.storedBytes = H5Dget_storage_size(dataset);
+    readFill(creation.get(), type, out.info);
     if (layout == H5D_CHUNKED)
         if (std::string refused = readChunks(creation.get(), out); !refused.empty())
             return refused;
@@ -184,8 +203,9 @@ DescribedDataset describeDataset(std::int64_t dataset, const std::string &path, 
     out.info.order = described.order;
     out.info.elementBytes = described.elementBytes;
     out.info.typeText = described.text;
+    out.info.members = described.members;
     out.info.attributes = readAttributes(dataset);
-    out.refused = readLayout(dataset, trustedFolder, out);
+    out.refused = readLayout(dataset, type.get(), trustedFolder, out);
     return out;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/io/file_structure.h"
-#include "core/io/hdf5_filters.h"
+#include "core/io/filter_table.h"
 
 namespace planish {
 
@@ -15,6 +15,11 @@ namespace planish {
 constexpr std::uint64_t kChunkBudget = std::uint64_t{128} << 20;
 constexpr std::uint64_t kDatasetBudget = std::uint64_t{1} << 44;
 constexpr std::uint64_t kUnbackedBudget = std::uint64_t{1} << 30;
+
+struct ChunkFilter {
+    int id = 0;
+    std::vector<unsigned> values; ///< client data
+};
 
 struct DescribedDataset {
     DatasetInfo info;

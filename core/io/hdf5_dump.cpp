@@ -1,6 +1,6 @@
 #include "core/io/hdf5_dump.h"
 
-#include "core/io/hdf5_file.h"
+#include "core/io/hdf5_remote.h"
 #include "core/io/layout_dump.h"
 
 namespace planish {
@@ -8,13 +8,10 @@ namespace planish {
 Expected<std::shared_ptr<const Dump>> openHdf5Dump(const std::string &file, const OpenOptions &options,
                                                    const std::string &layoutFile)
 {
-    const auto opened = Hdf5File::open(file, options);
+    Expected<OpenedHdf5> opened = openHdf5(file, options);
     if (!opened)
         return tl::make_unexpected(opened.error());
-    const Expected<FileStructure> structure = readStructure(**opened);
-    if (!structure)
-        return tl::make_unexpected(structure.error());
-    return openLayoutDump(*structure, makeBlockSource(*opened), layoutFile);
+    return openLayoutDump(opened->structure, std::move(opened->source), layoutFile);
 }
 
 } // namespace planish

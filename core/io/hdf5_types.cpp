@@ -89,11 +89,21 @@ void describeEnum(std::int64_t typeId, Hdf5Type &out)
 void describeCompound(std::int64_t typeId, Hdf5Type &out)
 {
     constexpr int kShown = 6;
+    constexpr int kMost = 256;
     const int members = H5Tget_nmembers(typeId);
     std::string names;
-    for (int i = 0; i < members && i < kShown; ++i) {
-        char *name = H5Tget_member_name(typeId, static_cast<unsigned>(i));
-        names += (i > 0 ? ", " : "") + printable(name != nullptr ? name : "?");
+    for (int i = 0; i < members && i < kMost; ++i) {
+        const auto index = static_cast<unsigned>(i);
+        char *name = H5Tget_member_name(typeId, index);
+        if (i < kShown)
+            names += (i > 0 ? ", " : "") + printable(name != nullptr ? name : "?");
+        const Hdf5Handle member(H5Tget_member_type(typeId, index), H5Tclose);
+        const H5T_class_t kind = H5Tget_member_class(typeId, index);
+        if (name != nullptr && member && (kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM)) {
+            const Hdf5Type described = describeType(member.get());
+            if (byteSize(described.type) > 0)
+                out.members.push_back({name, H5Tget_member_offset(typeId, index), described.type, described.order});
+        }
         H5free_memory(name);
     }
     if (members > kShown)

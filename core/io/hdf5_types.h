@@ -14,6 +14,7 @@ struct Hdf5Type {
     std::size_t elementBytes = 0;
     std::string text;          ///< "float16", "compound {a, b}", "object reference" …
     bool variableText = false; ///< Text stored in the global heap
+    std::vector<MemberInfo> members; ///< of a compound, those that are numbers
 };
 
 /// Call under an Hdf5Lock.

@@ -19,6 +19,7 @@ namespace {
 constexpr int kDeepestGroup = 128;
 constexpr int kLongestSoftChain = 64;
 constexpr std::size_t kMostRefusals = 10000;
+constexpr std::size_t kMostObjects = 1'000'000;
 
 struct Link {
     std::string name;
@@ -43,18 +44,24 @@ std::string parentOf(const std::string &path)
     return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
-herr_t collectLink(hid_t, const char *name, const H5L_info_t *info, void *links)
+struct LinkList {
+    std::vector<Link> links;
+    ReaderMarks &marks;
+};
+
+herr_t collectLink(hid_t, const char *name, const H5L_info_t *info, void *data)
 {
+    LinkList &list = *static_cast<LinkList *>(data);
     const bool hard = info->type == H5L_TYPE_HARD;
-    static_cast<std::vector<Link> *>(links)->push_back(
-        {name, info->type, hard ? info->u.address : HADDR_UNDEF, hard ? 0 : info->u.val_size});
-    return 0;
+    list.links.push_back({name, info->type, hard ? info->u.address : HADDR_UNDEF, hard ? 0 : info->u.val_size});
+    list.marks.tick();
+    return list.links.size() < kMostObjects ? 0 : 1;
 }
 
 class Walk {
 public:
-    explicit Walk(const Hdf5File &file)
-        : m_file(file), m_access(linkAccess(file.trustedFolder())), m_datasetAccess(datasetAccess(file.trustedFolder()))
+    Walk(const Hdf5File &file, ReaderMarks &marks)
+        : m_file(file), m_marks(marks), m_access(linkAccess(file.trustedFolder())), m_datasetAccess(datasetAccess(file.trustedFolder()))
     {
         m_result.file = file.path();
         m_result.format = "hdf5";
@@ -81,18 +88,34 @@ private:
         const Hdf5Handle handle(H5Oopen(m_file.id(), group.path.c_str(), m_access.get()), H5Oclose);
         if (!handle)
             return refuse(group.path, "cannot be opened (" + hdf5Reason() + ")");
-        m_result.groups[group.path] = readAttributes(handle.get());
-        std::vector<Link> links;
+        if (const std::string *reason = m_marks.enter(ReaderStep::Attributes, group.path))
+            refuse(group.path, "its attributes " + *reason);
+        else
+            m_result.groups[group.path] = readAttributes(handle.get());
+        listMembers(handle, group);
+    }
+
+    void listMembers(const Hdf5Handle &handle, const Group &group)
+    {
+        m_result.groups[group.path]; // a group without readable attributes is a group still
+        if (const std::string *reason = m_marks.enter(ReaderStep::Members, group.path))
+            return refuse(group.path, "its list of members " + *reason);
+        LinkList list{{}, m_marks};
         hsize_t position = 0;
-        if (H5Literate(handle.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collectLink, &links) < 0)
+        if (H5Literate(handle.get(), H5_INDEX_NAME, H5_ITER_INC, &position, collectLink, &list) < 0)
             refuse(group.path, "not all of its members can be listed (" + hdf5Reason() + ")");
-        for (const Link &link : links)
+        for (const Link &link : list.links) {
+            if (++m_objects > kMostObjects)
+                return refuse(group.path, "members beyond the first " + std::to_string(kMostObjects) + " of the file: not read");
             follow(handle.get(), group, link);
+        }
     }
 
     void follow(std::int64_t group, const Group &parent, const Link &link)
     {
         const std::string path = joined(parent.path, link.name);
+        if (const std::string *reason = m_marks.enter(link.type == H5L_TYPE_HARD ? ReaderStep::Object : ReaderStep::Link, path))
+            return refuse(path, *reason);
         if (link.type == H5L_TYPE_HARD)
             return hardLink(group, path, link, parent.depth + 1);
         // Soft and external links wait until every hard path is known, so that a real path names the object.
@@ -200,6 +223,8 @@ private:
     /// Follows a soft link step by step ourselves: the library only says "too many links".
     void softLink(const std::string &path, const std::string &firstTarget)
     {
+        if (const std::string *reason = m_marks.enter(ReaderStep::Link, path))
+            return refuse(path, *reason);
         std::string target = absolute(parentOf(path), firstTarget);
         std::set<std::string> passed{path};
         for (int step = 0; step < kLongestSoftChain; ++step) {
@@ -251,6 +276,8 @@ private:
     }
 
     const Hdf5File &m_file;
+    ReaderMarks &m_marks;
+    std::size_t m_objects = 0;
     Hdf5Handle m_access, m_datasetAccess;
     FileStructure m_result;
     std::deque<Group> m_queue;
@@ -259,28 +286,12 @@ private:
     std::vector<std::pair<std::string, std::string>> m_softLinks;
 };
 
-class Hdf5StructureReader final : public StructureReader {
-public:
-    Expected<FileStructure> structure(const std::string &file, const OpenOptions &options) override
-    {
-        const auto opened = Hdf5File::open(file, options);
-        if (!opened)
-            return tl::make_unexpected(opened.error());
-        return readStructure(**opened);
-    }
-};
-
 } // namespace
 
-Expected<FileStructure> readStructure(const Hdf5File &file)
+Expected<FileStructure> readStructure(const Hdf5File &file, ReaderMarks &marks)
 {
     const Hdf5Lock lock;
-    return Walk(file).run();
-}
-
-std::unique_ptr<StructureReader> makeStructureReader()
-{
-    return std::make_unique<Hdf5StructureReader>();
+    return Walk(file, marks).run();
 }
 
 } // namespace planish
