@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds and runs every test. Ends with ctest's summary.
-#   bash tests/run.sh [release|asan|tsan|fuzz]
+#   bash tests/run.sh [release|asan|tsan|fuzz [SECONDS]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . app/dependencies.sh
@@ -25,8 +25,7 @@ tsan)
     ctest --test-dir build/tsan --output-on-failure -j "$(nproc)" -L threads
     ;;
 fuzz)
-    planish_install clang
-    bash tests/fuzz/run.sh
+    bash tests/fuzz/run.sh "${2:-60}"
     ;;
 *)
     echo "error: $kind: unknown kind of run; release, asan, tsan or fuzz was expected" >&2
