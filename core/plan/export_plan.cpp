@@ -98,7 +98,8 @@ Expected<void> moveIntoPlace(TemporaryFolder &folder, const std::string &out)
 
 Exporter findExporter(const std::string &target)
 {
-    const auto row = std::find_if(std::begin(kExporters), std::end(kExporters), [&](const ExporterRow &r) { return r.target == target; });
+    const auto row =
+        std::find_if(std::begin(kExporters), std::end(kExporters), [&](const ExporterRow &r) { return r.target == target; });
     return row == std::end(kExporters) ? nullptr : row->write;
 }
 
@@ -110,7 +111,8 @@ std::vector<std::string> exporterKeys()
     return keys;
 }
 
-Expected<ExportResult> exportPlan(const std::string &planFile, const Plan &plan, const TargetCapabilities &target, const std::string &out)
+Expected<ExportResult> exportPlan(const std::string &planFile, const Plan &plan, const TargetCapabilities &target,
+                                  const std::string &out)
 {
     const Exporter write = findExporter(target.key);
     if (write == nullptr)

@@ -19,13 +19,15 @@ std::string shapeText(const std::vector<std::uint64_t> &shape)
 
 std::string keysText(const ExportContext &context)
 {
-    std::string text = "# Tensors of this export\n\n"
-                       "X is one edge's input, one row per token; X' = (X - c) P and W' = W P^-T. A scale s divides X and multiplies\n"
-                       "the columns of W; a permutation takes X'[:,j] = X[:,perm[j]]; a rotation R acts as X R. The order in which\n"
-                       "the operators of an edge act is that of its `operators` list in the manifest beside this file.\n\n"
-                       "| key | dtype | shape |\n|---|---|---|\n";
+    std::string text =
+        "# Tensors of this export\n\n"
+        "X is one edge's input, one row per token; X' = (X - c) P and W' = W P^-T. A scale s divides X and multiplies\n"
+        "the columns of W; a permutation takes X'[:,j] = X[:,perm[j]]; a rotation R acts as X R. The order in which\n"
+        "the operators of an edge act is that of its `operators` list in the manifest beside this file.\n\n"
+        "| key | dtype | shape |\n|---|---|---|\n";
     for (const SideTensor &tensor : *context.tensors)
-        text += "| `" + tensor.key + "` | " + std::string(safetensorsName(tensor.type)) + " | " + shapeText(tensor.shape) + " |\n";
+        text +=
+            "| `" + tensor.key + "` | " + std::string(safetensorsName(tensor.type)) + " | " + shapeText(tensor.shape) + " |\n";
     return text;
 }
 
@@ -41,7 +43,8 @@ Expected<ExportContent> exportSafetensors(const ExportContext &context)
         const bool changes = assignment.functionChange || (assignment.rewrite && assignment.rewrite->changesFunction);
         edge.fidelity = changes ? Fidelity::FormatOnly : Fidelity::Exact;
         if (changes)
-            content.warnings.push_back(edge.edge + ": its method changes the function; the numbers are carried, the label is not exact");
+            content.warnings.push_back(edge.edge +
+                                       ": its method changes the function; the numbers are carried, the label is not exact");
         for (const SideTensor &tensor : *context.tensors) {
             if (tensor.key.starts_with(edge.edge + "."))
                 edge.carried.push_back(tensor.key);

@@ -48,6 +48,7 @@ struct ExportResult {
 
 /// Writes the manifest, its side file, the target's files and planish-hint.json into a temporary folder beside `out` and renames
 /// it. Errors: unknown target (usage), no exporter, `out` is in the way, the disk.
-Expected<ExportResult> exportPlan(const std::string &planFile, const Plan &plan, const TargetCapabilities &target, const std::string &out);
+Expected<ExportResult> exportPlan(const std::string &planFile, const Plan &plan, const TargetCapabilities &target,
+                                  const std::string &out);
 
 } // namespace planish

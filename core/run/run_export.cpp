@@ -27,7 +27,8 @@ Expected<ExportResult> runExport(const std::string &planFile, const std::string 
     if (row == nullptr)
         return usageError("--to", "unknown target \"" + target + "\"", "expected one of: " + joined(exporterKeys()));
     if (findExporter(target) == nullptr)
-        return dataError("--to " + target, "this build writes no files for this target", "expected one of: " + joined(exporterKeys()));
+        return dataError("--to " + target, "this build writes no files for this target",
+                         "expected one of: " + joined(exporterKeys()));
     auto plan = readPlan(planFile);
     if (!plan)
         return tl::make_unexpected(plan.error());
