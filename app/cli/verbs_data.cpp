@@ -48,13 +48,14 @@ namespace {
 Expected<AnalyzeRequest> analyzeRequest(const Arguments &a)
 {
     AnalyzeRequest request;
+    if (a.attention) // said aloud: silence would read as "no pressure found"
+        return usageError("--attention", "this version measures no sink mass and no logit gap", "analyze without it");
     request.edges = a.edges;
     request.tau = a.tau;
     request.rules = a.rules;
     request.saveStats = a.saveStats;
     request.sensitivity = a.sensitivity;
     request.join = a.join;
-    request.attention = a.attention;
     auto rows = rowRequest(a);
     if (!rows)
         return tl::make_unexpected(rows.error());
